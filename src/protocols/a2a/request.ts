@@ -7,8 +7,8 @@ export interface AgentRequest {
   caller: Caller;
   /** An assistant's or a graph's id. */
   assistantId: string;
-  /** Of this server, for the addresses in a card. */
-  address: string;
+  /** Of this server, for a card. Throws `malformed` for a request without a host. */
+  address(): string;
   /** For the graph's configuration. */
   headers: Readonly<Record<string, string>> | undefined;
   /** Aborts when the client leaves or loses access. */

@@ -68,7 +68,7 @@ export const createServing = (service: A2aService) => {
     assistantId: string,
     rest: Pick<AgentRequest, "signal" | "onAccepted">,
   ): AgentRequest => ({
-    ...{ caller: request.caller, assistantId, address: addressOf(request) },
+    ...{ caller: request.caller, assistantId, address: () => addressOf(request) },
     ...{ headers: request.configurableHeaders(), budget: reply.budget(), ...rest },
   });
 
@@ -76,10 +76,10 @@ export const createServing = (service: A2aService) => {
   const answerLate = (
     reply: FastifyReply,
     binding: Binding,
-    { transports, body, answered, lost }: LateAnswer,
+    { transports, body, ended }: LateAnswer,
   ): FastifyReply => {
     const write = (late: RpcAnswer): string => JSON.stringify(binding.write(transports, late));
-    const text = Promise.race([answered, lost]).then(
+    const text = ended.then(
       (late) => ("answer" in late ? write(late.answer) : ""),
       (error: unknown) => {
         if (error instanceof CallerGoneError) throw error;
@@ -132,15 +132,18 @@ export const createServing = (service: A2aService) => {
         { version: asked.version, body, write: (each) => binding.write(transports, each) },
         agent,
       );
-      const isStream = STREAMS.has(method);
+      let isLate = false;
       try {
-        const first = await (isStream ? answered : Promise.race([answered, accepted]));
+        const first = await (STREAMS.has(method) ? answered : Promise.race([answered, accepted]));
         if (first === "accepted") {
-          const lost = new Promise<never>((_resolve, reject) =>
-            access.signal.addEventListener("abort", () => reject(access.signal.reason as Error)),
-          );
-          const late = answered.finally(() => access.release());
-          return answerLate(reply, binding, { transports, body, answered: late, lost });
+          isLate = true;
+          const lost = new Promise<never>((_resolve, reject) => {
+            const lose = (): void => reject(access.signal.reason as Error);
+            access.signal.addEventListener("abort", lose);
+            if (access.signal.aborted) lose();
+          });
+          const ended = Promise.race([answered, lost]).finally(() => access.release());
+          return answerLate(reply, binding, { transports, body, ended });
         }
         if ("answer" in first) return binding.send(transports, reply, first.answer);
         const onFault = (error: unknown): void =>
@@ -148,7 +151,7 @@ export const createServing = (service: A2aService) => {
         await deliver(first.reader, createEventStream(reply, {}), onFault, access);
         return undefined;
       } finally {
-        if (isStream || run === undefined) access.release();
+        if (!isLate) access.release();
       }
     },
   };
@@ -157,8 +160,7 @@ export const createServing = (service: A2aService) => {
 interface LateAnswer {
   transports: Transports;
   body: unknown;
-  answered: Promise<Answered>;
-  lost: Promise<never>;
+  ended: Promise<Answered>;
 }
 
 export type Serving = ReturnType<typeof createServing>;
