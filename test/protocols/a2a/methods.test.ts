@@ -134,6 +134,21 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     expect(await errorOf(eventsOf(gate.resubscribeTask({ ...place, id })))).toBe("UnsupportedOperationError");
   });
 
+  test("a task of a message that is waited for may be followed, too", async () => {
+    const label = `waited ${dialect}`;
+    const contextId = newId();
+    const gate = await client("gate");
+    const answer = sent(gate, saying([data({ label })], { contextId }));
+    await eventually(`${label} is at its gate`, () => isAtGate(label));
+    const [run] = await api.runs(contextId);
+    const stream = gate.resubscribeTask({ ...place, id: `${contextId}:${run?.run_id}` });
+    expect((await stream.next()).value?.payload).toMatchObject({ $case: "task" });
+    openGate(label);
+    const events = await eventsOf(stream);
+    expect(events.map((event) => event?.$case)).toEqual(["artifactUpdate", "statusUpdate"]);
+    expect(assembled(events)).toBe(artifactOf(await answer));
+  });
+
   test("a cancelled task stops its graph", async () => {
     const label = `cancel ${dialect}`;
     const { gate, task } = await atGate(label);
