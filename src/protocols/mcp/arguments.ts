@@ -3,6 +3,7 @@ import type { AssistantService } from "../../api/assistants/service.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { ownField } from "../../platform/lib/names.ts";
 import { hasOwnField, RESUME, THREAD_ID } from "./tools/schemas.ts";
 
 /** The parts of a call's arguments: fields of the server, and the input of the graph. */
@@ -26,7 +27,7 @@ export const createArgumentReader =
     const take = (name: string): JsonValue | undefined => {
       if (!own.includes(name) || hasOwnField(schemas, name)) return undefined;
       delete input[name];
-      return given[name] ?? undefined;
+      return ownField(given, name) ?? undefined;
     };
     const [threadId, resume] = [take(THREAD_ID), take(RESUME)];
     if (threadId === undefined) {

@@ -1,6 +1,7 @@
 import type { ClientCapabilities, InputRequests } from "@modelcontextprotocol/server";
 import { parseBody } from "../../http/bodies.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import { ownField } from "../../platform/lib/names.ts";
 import type { Interrupt } from "../calls/outcome.ts";
 import type { Task } from "../calls/tasks.ts";
 
@@ -81,14 +82,14 @@ export const answersOf = (
   { interrupts, turns }: Questions,
   responses: Readonly<Record<string, unknown>> | undefined,
 ): Answers => {
-  const resume: JsonObject = {};
+  const answered: [string, JsonValue][] = [];
   let isDeclined = false;
   for (const interrupt of interrupts) {
-    const key = keyOf(interrupt, turns);
-    const response = responses !== undefined && Object.hasOwn(responses, key) ? responses[key] : undefined;
+    const response = ownField(responses, keyOf(interrupt, turns));
     if (!isJsonObject(response)) continue;
-    if (response["action"] === "accept") resume[interrupt.id] = answerIn(interrupt, response["content"]);
+    if (response["action"] === "accept")
+      answered.push([interrupt.id, answerIn(interrupt, response["content"])]);
     else isDeclined = true;
   }
-  return { resume, isDeclined };
+  return { resume: Object.fromEntries(answered), isDeclined };
 };

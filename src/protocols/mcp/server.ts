@@ -18,6 +18,7 @@ import { refusalOf } from "../../http/errors.ts";
 import { CallerGoneError, HandlerRefusal } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
+import { ownField } from "../../platform/lib/names.ts";
 import { TASKS, usesTasks, type Client, type Exchange } from "./exchange.ts";
 import { staysOpen } from "./messages.ts";
 import type { McpService } from "./service.ts";
@@ -68,15 +69,14 @@ const orProtocolError = async <Result>(
   }
 };
 
-/** The package's own type lacks the key. */
-interface Envelope {
-  [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
-}
-
 const clientOf = (era: "modern" | "legacy", { mcpReq }: ServerContext): Client => ({
   cancelsByLeaving: era === "modern",
   // A request of an older revision does not say what its client can do.
-  capabilities: (mcpReq.envelope as Envelope | undefined)?.[CLIENT_CAPABILITIES_META_KEY] ?? {},
+  capabilities:
+    ownField(
+      mcpReq.envelope as Record<string, ClientCapabilities> | undefined,
+      CLIENT_CAPABILITIES_META_KEY,
+    ) ?? {},
 });
 
 const progressOf = ({ mcpReq }: ServerContext) => {
