@@ -116,7 +116,7 @@ export const ROUTES: Record<string, Expected> = {
   ),
   "POST /a2a/:assistant_id/message:send": given({ message: said }, ...creation.events),
   "POST /a2a/:assistant_id/message:stream": given({ message: said }, ...creation.events),
-  "GET /a2a/:assistant_id/tasks": asks("threads:search"),
+  "GET /a2a/:assistant_id/tasks": asks("assistants:read"),
   "GET /a2a/:assistant_id/tasks/:task": asks("threads:read"),
   "POST /a2a/:assistant_id/tasks/:task": { ...asks("threads:read"), query: ":cancel" },
   "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": asks("threads:read"),
