@@ -129,3 +129,8 @@ it("a run that someone cancels is a result with an error", async () => {
     _meta: { thread_id: threadId, run_id: run!.run_id },
   });
 });
+
+it("clients that leave are no fault of the server", () => {
+  const faults = [...server.lines, ...replica.lines].filter((line) => /"level":"?(?:50|error)/.test(line));
+  expect(faults).toEqual([]);
+});

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { GraphSchemas } from "../../../src/graphs/json-schemas.ts";
+import { inputSchemaOf } from "../../../src/protocols/mcp/tools/schemas.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { Api, ThreadRecord } from "../../helpers/api.ts";
 import { saying } from "../../helpers/api.ts";
@@ -49,6 +51,15 @@ describe("the list of tools", () => {
       ]);
       expect(approval?.outputSchema).toMatchObject({ type: "object", properties: { status: {} } });
     }
+  });
+
+  it("leaves the fields of a graph's input as they are, also those of the server's names", () => {
+    const input = { type: "object", properties: { thread_id: { type: "number" } }, required: ["thread_id"] };
+    const schemas = { graph_id: "own", input_schema: input } as unknown as GraphSchemas;
+    expect(inputSchemaOf(schemas)).toEqual({
+      ...input,
+      properties: { thread_id: { type: "number" }, resume: expect.objectContaining({}) },
+    });
   });
 
   it("names assistants, and gives those of one name the end of their id", async () => {

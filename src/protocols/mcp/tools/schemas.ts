@@ -14,7 +14,7 @@ const OWN: JsonObject = {
   },
   [RESUME]: {
     description:
-      "The answer to a question that the last call with this thread_id asked. Leave out the other arguments.",
+      "The answer to a question that the last call with this thread_id asked. The other arguments then count for nothing.",
   },
 };
 
@@ -23,11 +23,11 @@ const propertiesOf = ({ properties }: JsonObject): JsonObject => (isJsonObject(p
 export const hasOwnField = (schemas: GraphSchemas, name: string): boolean =>
   Object.hasOwn(propertiesOf(schemas.input_schema), name);
 
-/** Nothing is required, because an answer to a question has no input. */
-export const inputSchemaOf = ({ input_schema: input }: GraphSchemas): JsonObject => {
-  const { required: _, ...schema } = input;
-  return { ...schema, type: "object", properties: { ...OWN, ...propertiesOf(input) } };
-};
+export const inputSchemaOf = ({ input_schema: input }: GraphSchemas): JsonObject => ({
+  ...input,
+  type: "object",
+  properties: { ...OWN, ...propertiesOf(input) },
+});
 
 /** Clients check results. A graph may end before it has set every field of its state. */
 export const outputSchemaOf = ({ output_schema: output }: GraphSchemas): JsonObject => {
