@@ -50,7 +50,7 @@ export const ROUTES: Record<string, Expected> = {
   "GET /ui/:assistant_id/:file": NOTHING,
   // Of an assistant that exists: also threads:read and threads:create_run.
   "POST /agui/:assistant_id": given({ threadId: MISSING, runId: "1", messages: [] }, "assistants:read"),
-  "POST /agui/:assistant_id/cancel": given({ threadId: MISSING }, "threads:update"),
+  "POST /agui/:assistant_id/cancel": given({ threadId: MISSING, runId: "1" }, "threads:read"),
   "GET /info": NOTHING,
   "GET /metrics": NOTHING,
   "GET /queue": NOTHING,
