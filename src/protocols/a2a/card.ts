@@ -80,7 +80,11 @@ const skillsOf = (metadata: JsonObject, own: Skill) => {
 
 export const createCards = (assistants: AssistantService, { security }: CardParts) => ({
   /** Throws `not_found` for an assistant that the caller may not read. */
-  async of({ caller, assistantId, address }: Pick<AgentRequest, "caller" | "assistantId" | "address">) {
+  async of({
+    caller,
+    assistantId,
+    address,
+  }: Pick<AgentRequest, "caller" | "assistantId" | "address">): Promise<AgentCard> {
     const assistant = await assistants.records.get(caller, assistantId);
     const { assistant_id: id, name, version, metadata } = assistant;
     const description = assistant.description ?? `The assistant '${name}'.`;
