@@ -23,7 +23,7 @@ export interface Standing {
   turns: number;
   /** What the thread waits for. */
   interrupts: readonly Interrupt[];
-  /** The run of the client's run id. */
+  /** The newest run of the client's run id. */
   same: FoundRun | null;
   /** The newest run that answers the interrupts of the request. */
   answering: FoundRun | null;
@@ -39,16 +39,23 @@ export interface Asked {
   answers: readonly string[] | undefined;
 }
 
-const ONE = `select json_build_object('runId', r.run_id, 'status', r.status, 'lastMessage', r.metadata ->> '${LAST_MESSAGE}')
-  from threadloom.runs r where r.thread_id = t.thread_id`;
-const NEWEST = "order by r.created_at desc, r.run_id desc limit 1";
+/** A client repeats a recent request, and a thread may have any number of runs. */
+const SEARCHED_RUNS = 1_000;
 
-/** Reads all runs of the thread. Indexes: threads_pkey, runs_by_thread, runs_one_running_per_thread. */
+const RUN = `json_build_object('runId', r.run_id, 'status', r.status, 'lastMessage', r.metadata ->> '${LAST_MESSAGE}')`;
+const ONE = `select ${RUN} from threadloom.runs r where r.thread_id = t.thread_id`;
+const NEWEST = "order by r.created_at desc, r.run_id desc limit 1";
+const recent = (condition: string): string =>
+  `select ${RUN} from (select run_id, status, metadata, created_at from threadloom.runs
+    where thread_id = t.thread_id order by created_at desc limit ${SEARCHED_RUNS}) r where ${condition} ${NEWEST}`;
+
+/** Indexes: threads_pkey, runs_by_thread, runs_one_running_per_thread, runs_pending_of_thread. */
 const STANDING = statement(
   { threadId: "uuid", clientRunId: "text", answers: "jsonb", visible: "fragment" },
   (sql) => `select t.status, t.turns, t.interrupts,
-    (${ONE} and r.metadata ->> '${CLIENT_RUN_ID}' = ${sql.clientRunId} ${NEWEST}) as same,
-    (${ONE} and r.metadata -> '${ANSWERS}' = ${sql.answers} ${NEWEST}) as answering,
+    (${recent(`r.metadata ->> '${CLIENT_RUN_ID}' = ${sql.clientRunId}`)}) as same,
+    case when ${sql.answers} is not null
+      then (${recent(`r.metadata -> '${ANSWERS}' = ${sql.answers}`)}) end as answering,
     (${ONE} and r.status = 'running' limit 1) as running,
     (${ONE} and r.status = 'pending' ${NEWEST}) as pending,
     (${ONE} ${NEWEST}) as newest
