@@ -6,19 +6,21 @@ import {
 } from "@a2a-js/sdk/errors";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
-import { taskNotFound } from "../../platform/domain/errors.ts";
+import { taskNotFound, ThreadChangedError } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { CallService } from "../calls/service.ts";
 import { ORIGIN } from "../calls/start.ts";
 import type { Task } from "../calls/tasks.ts";
 import { inputOf, resumeOf } from "./messages.ts";
 import { contextIdOf, historyLengthOf } from "./parameters.ts";
-import type { TaskRepository } from "./repository.ts";
+import type { Context, TaskRepository } from "./repository.ts";
 import type { AgentRequest } from "./request.ts";
 import { FIRST_MESSAGE_ID, MESSAGE_ID, selectorOf, TERMINAL } from "./tasks.ts";
 
 const MESSAGE_ID_AT_MOST = 500;
 const GIVING_UP_SECONDS = 3_600;
+/** Of messages to one context at once, each try stores at least one. */
+const TRIES_AT_MOST = 100;
 
 /** A task whose run is to be awaited. `created`: undefined if the message was known already. */
 export interface Accepted {
@@ -72,26 +74,47 @@ export const createAccepting = (calls: CallService, repository: TaskRepository) 
     return { task: taskOfCreated(created, task.firstRunId), created };
   };
 
+  /** A message of the context's newest run is known; undefined for another. */
+  const known = async (
+    request: AgentRequest,
+    { messageId }: Message,
+    { newest }: Context,
+  ): Promise<Accepted | undefined> => {
+    if (newest === undefined || newest.assistantId !== assistantIdOf(request.assistantId)) return undefined;
+    if (newest.metadata[MESSAGE_ID] !== messageId || newest.metadata[ORIGIN] !== "a2a") return undefined;
+    return { task: await find(request, newest.taskId), created: undefined };
+  };
+
   const begin = async (request: AgentRequest, message: Message, isStreamed: boolean): Promise<Accepted> => {
     const { caller, assistantId } = request;
     const contextId = contextIdOf(message.contextId);
-    const newest = contextId && (await repository.newestOf(caller, contextId));
-    if (newest && newest.metadata[MESSAGE_ID] === message.messageId && newest.metadata[ORIGIN] === "a2a")
-      return { task: await find(request, newest.taskId), created: undefined };
-    const input = await inputOf(
-      message,
-      async () => (await calls.assistants.graph.schemas(caller, assistantId)).input_schema,
-    );
-    const created = await calls.start({
-      ...{ caller, origin: "a2a", assistantId, threadId: contextId ?? newId() },
-      body: {
-        input,
-        metadata: { [MESSAGE_ID]: message.messageId, [FIRST_MESSAGE_ID]: message.messageId },
-        ...streamingOf(isStreamed),
-      },
-      ...{ streamed: isStreamed, headers: request.headers },
-    });
-    return { task: taskOfCreated(created, created.row.run_id), created };
+    const schema = async () => (await calls.assistants.graph.schemas(caller, assistantId)).input_schema;
+    for (let tries = 1; ; tries += 1) {
+      const context = contextId === undefined ? undefined : await repository.context(caller, contextId);
+      const before = context && (await known(request, message, context));
+      if (before !== undefined) return before;
+      try {
+        const created = await calls.start({
+          ...{
+            caller,
+            origin: "a2a",
+            assistantId,
+            threadId: contextId ?? newId(),
+            turnsSeen: context?.turns,
+          },
+          body: {
+            input: await inputOf(message, schema),
+            metadata: { [MESSAGE_ID]: message.messageId, [FIRST_MESSAGE_ID]: message.messageId },
+            ...streamingOf(isStreamed),
+          },
+          ...{ streamed: isStreamed, headers: request.headers },
+        });
+        return { task: taskOfCreated(created, created.row.run_id), created };
+      } catch (error) {
+        if (!(error instanceof ThreadChangedError) || tries === TRIES_AT_MOST) throw error;
+        request.signal.throwIfAborted();
+      }
+    }
   };
 
   return {

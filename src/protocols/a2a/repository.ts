@@ -40,13 +40,29 @@ export interface TaskPage {
 const COUNTED_AT_MOST = 1_000;
 const ORDER = "tasks";
 
-/** Ids of runs are in the order of creation. Index: runs_by_thread. */
+/** Ids of runs are in the order of creation. Indexes: threads_pkey, runs_by_thread. */
 const NEWEST_OF_CONTEXT = statement(
   { threadId: "uuid", visible: "fragment" },
-  (sql) => `select r.run_id, r.metadata ->> '${TASK_ID}' as task_id, r.metadata
-  from threadloom.runs r where r.thread_id = ${sql.threadId} and ${sql.visible}
-  order by r.created_at desc limit 1`,
+  (sql) => `select t.turns, newest.run_id, newest.assistant_id, newest.metadata
+  from threadloom.threads t left join lateral (
+    select r.run_id, r.assistant_id, r.metadata from threadloom.runs r where r.thread_id = t.thread_id
+    order by r.created_at desc limit 1) newest on true
+  where t.thread_id = ${sql.threadId} and ${sql.visible}`,
 );
+
+interface ContextRow {
+  turns: number;
+  /** The next three: null in a context without runs. */
+  run_id: string | null;
+  assistant_id: string | null;
+  metadata: JsonObject | null;
+}
+
+export interface Context {
+  /** `threads.turns`; 0 without a thread. */
+  turns: number;
+  newest: { taskId: string; assistantId: string | null; metadata: JsonObject } | undefined;
+}
 
 /** In SQL, because a filter by state must not shorten a page. */
 const IN_STATE: Readonly<Record<Task["state"], string>> = {
@@ -71,20 +87,19 @@ export const createTaskRepository = (authorize: Authorize, database: Database) =
     ) task where ${sql.raw(state === undefined ? "true" : IN_STATE[state])}`;
 
   return {
-    /** The task and the message of a context's newest run. */
-    async newestOf(
-      caller: Caller,
-      threadId: string,
-    ): Promise<{ taskId: string; metadata: JsonObject } | undefined> {
+    /** A context, and the task and the message of its newest run. */
+    async context(caller: Caller, threadId: string): Promise<Context> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      const [row] = await NEWEST_OF_CONTEXT.query<{
-        run_id: string;
-        task_id: string | null;
-        metadata: JsonObject;
-      }>(database, { threadId, visible: runVisible(visibility) });
-      if (row === undefined) return undefined;
-      const taskId = taskIdOf({ threadId, runId: row.task_id ?? row.run_id });
-      return { taskId, metadata: row.metadata };
+      const [row] = await NEWEST_OF_CONTEXT.query<ContextRow>(database, {
+        threadId,
+        visible: visibility.on("t.metadata"),
+      });
+      if (row === undefined) return { turns: 0, newest: undefined };
+      const { turns, run_id: runId, assistant_id: assistantId, metadata } = row;
+      if (runId === null || metadata === null) return { turns, newest: undefined };
+      const first = metadata[TASK_ID];
+      const taskId = taskIdOf({ threadId, runId: typeof first === "string" ? first : runId });
+      return { turns, newest: { taskId, assistantId, metadata } };
     },
 
     /** Newest status first. Index: runs_of_a2a. */

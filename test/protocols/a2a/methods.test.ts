@@ -219,38 +219,6 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     expect((await get("two-step", two.id, 0)).history).toEqual([]);
   });
 
-  test("a repeated message starts nothing new", async () => {
-    const contextId = newId();
-    const twoStep = await client("two-step");
-    const message = saying([text("once")], { contextId, messageId: newId() });
-    const first = await sent(twoStep, message);
-    const again = await sent(twoStep, message);
-    expect(again.id).toBe(first.id);
-    expect(again.artifacts).toEqual(first.artifacts);
-    expect(await api.runs(contextId)).toHaveLength(1);
-  });
-
-  test("a repeated answer to an interrupt resumes once", async () => {
-    const approval = await client("approval");
-    const asked = await sent(approval, saying([text("a refund")]));
-    const answer = saying([text("approve")], { taskId: asked.id, messageId: newId() });
-    await sent(approval, answer);
-    expect((await sent(approval, answer)).status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
-    expect(await api.runs(asked.contextId)).toHaveLength(2);
-  });
-
-  test("two answers at once: one resumes the task, the other is refused", async () => {
-    const approval = await client("approval");
-    const asked = await sent(approval, saying([text("a refund")]));
-    const answers = await Promise.all(
-      ["approve", "reject"].map((answer) =>
-        errorOf(approval.sendMessage(saying([text(answer)], { taskId: asked.id }))),
-      ),
-    );
-    expect(answers.filter((error) => error === undefined)).toHaveLength(1);
-    expect(await api.runs(asked.contextId)).toHaveLength(2);
-  });
-
   test("wrong requests get the errors of the protocol, and store nothing", async () => {
     const twoStep = await client("two-step");
     const unknown = `${newId()}:${newId()}`;
