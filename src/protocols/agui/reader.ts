@@ -52,15 +52,13 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
     return true;
   };
 
-  const translated = async (events: readonly RunEvent[]): Promise<Event[]> => {
+  const translated = async ({ seq: id, event, data }: RunEvent): Promise<Event[]> => {
+    await slicer.next();
+    after = id;
+    losses = 0;
     const batch: Event[] = [];
-    for (const { seq: id, event, data } of events) {
-      await slicer.next();
-      after = id;
-      losses = 0;
-      const parsed = { seq: id, event, data: JSON.parse(data) as JsonValue };
-      for await (const each of translation.translate(parsed)) batch.push(each);
-    }
+    const parsed = { seq: id, event, data: JSON.parse(data) as JsonValue };
+    for await (const each of translation.translate(parsed)) batch.push(each);
     return batch;
   };
 
@@ -72,8 +70,12 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
         if (await recover()) continue;
         return read;
       }
-      const batch = await translated(read);
-      if (batch.length > 0) yield batch;
+      // One at a time: each event may hold a large state.
+      for (const event of read) {
+        const batch = await translated(event);
+        if (gone.signal.aborted) return "ended";
+        if (batch.length > 0) yield batch;
+      }
     }
     return "ended";
   }

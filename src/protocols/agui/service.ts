@@ -9,8 +9,8 @@ import type { RunAgentInput } from "@ag-ui/core";
 import type { Database } from "../../platform/database/database.ts";
 import { runNotFound, ThreadChangedError, unavailable } from "../../platform/domain/errors.ts";
 import { createGate } from "../../platform/lib/gate.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
-import type { ReadBudget } from "../../platform/lib/large-answers.ts";
+import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
+import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
 import { readInput } from "./input.ts";
@@ -25,7 +25,7 @@ export interface AgUiRequest {
   caller: Caller;
   assistantId: string;
   headers: Call["headers"];
-  /** For the state at the end of the run. */
+  /** For the state at the end of the run, or of the thread that is shown. */
   budget: ReadBudget;
   signal: AbortSignal;
   /** Called before a run is created. */
@@ -59,7 +59,11 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
   );
 
   /** An open stream must not hold a place in the budget of answers, so states are read through a gate. */
-  const valuesOf = async (caller: Caller, threadId: string, signal: AbortSignal): Promise<JsonObject> => {
+  const stateOf = async (
+    caller: Caller,
+    threadId: string,
+    signal: AbortSignal,
+  ): Promise<{ values: JsonObject; characters: number }> => {
     let leave: (() => void) | undefined;
     const budget: ReadBudget = {
       async reserve() {
@@ -69,21 +73,26 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     try {
       const text = await calls.threads.states.read(caller, threadId, { select: ["values"], budget });
       const { values } = JSON.parse(text) as { values?: JsonObject | null };
-      return typeof values === "object" && values !== null && !Array.isArray(values) ? values : {};
+      return { values: isJsonObject(values) ? values : {}, characters: text.length };
     } finally {
       leave?.();
     }
   };
 
-  const situationOf = async (request: AgUiRequest, input: RunAgentInput, keys: Keys): Promise<Situation> => {
+  const situationOf = async (
+    request: AgUiRequest,
+    input: RunAgentInput,
+    keys: Keys,
+  ): Promise<Situation & { characters: number }> => {
     const { caller, signal } = request;
     const { threadId, runId: clientRunId, resume } = input;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
     const answers = resume && sortedIds(resume.map(({ interruptId }) => interruptId));
     const standing = await repository.standing(visibility, threadId, { clientRunId, answers });
     // The state comes after the runs: a run that ended in between has stored its messages.
-    const values = standing?.same === null ? await valuesOf(caller, threadId, signal) : {};
-    return { input, standing, values, keys };
+    const state =
+      standing?.same === null ? await stateOf(caller, threadId, signal) : { values: {}, characters: 0 };
+    return { input, standing, keys, ...state };
   };
 
   return {
@@ -146,15 +155,27 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         return { reader: read(selector, calls.joining.readCreated(created)), selector, created };
       };
 
-      for (let tries = 1; ; tries += 1) {
-        const plan = planOf(await situationOf(request, input, keys));
+      /** Resolves with the characters of a state that needs room in the budget first. */
+      const attempt = async (hasRoom: boolean): Promise<Opened | number> => {
+        const { characters, ...situation } = await situationOf(request, input, keys);
+        const plan = planOf(situation);
         if (plan.kind === "join") return await join(plan.run);
-        if (plan.kind === "show") return show(plan);
+        if (plan.kind === "show")
+          return hasRoom || characters <= LARGE_ANSWER_BYTES ? show(plan) : characters;
         if (plan.kind === "refuse") return { reader: createRefusal(translation, plan.message, plan.code) };
+        return await start(plan);
+      };
+
+      let hasRoom = false;
+      for (let tries = 1; ; tries += 1) {
         try {
-          return await start(plan);
+          const opened = await attempt(hasRoom);
+          if (typeof opened !== "number") return opened;
+          // Requests that wait for room hold neither a state nor a place at the gate: the state is read again.
+          await budget.reserve(opened);
+          hasRoom = true;
         } catch (error) {
-          if (!(error instanceof ThreadChangedError) || tries === TRIES_AT_MOST) throw error;
+          if (!(error instanceof ThreadChangedError) || tries >= TRIES_AT_MOST) throw error;
           signal.throwIfAborted();
         }
       }
