@@ -20,12 +20,20 @@ const nodesIn = (data: JsonValue): string =>
 export const createProgressReporter = ({ readCreated }: Pick<RunService["joining"], "readCreated">) => {
   const slicer = createTimeSlicer(SLICE_MS);
 
-  /** Reports the nodes of a run until its end. A failure costs the client only its progress. */
-  return async (created: CreatedRun, onProgress: OnProgress, exchange: Exchange): Promise<void> => {
+  /** Reports the nodes of a run until its end, or until `signal`. A failure costs the client only its progress. */
+  return async (
+    created: CreatedRun,
+    onProgress: OnProgress,
+    exchange: Exchange,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const reader = readCreated(created);
+    const close = (): void => reader.close();
+    signal.addEventListener("abort", close);
     try {
       let progress = 0;
-      for await (const { event, data } of eventsOf(readCreated(created), slicer)) {
-        if (exchange.signal.aborted) return;
+      for await (const { event, data } of eventsOf(reader, slicer)) {
+        if (signal.aborted) return;
         if (event !== "updates") continue;
         progress += 1;
         const message = nodesIn(data);
@@ -34,6 +42,8 @@ export const createProgressReporter = ({ readCreated }: Pick<RunService["joining
       }
     } catch (error) {
       exchange.onFault(error, "the progress of a call could not be sent");
+    } finally {
+      signal.removeEventListener("abort", close);
     }
   };
 };
