@@ -133,7 +133,7 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
         if (TERMINAL.has(task.state))
           throw new UnsupportedOperationError("The task has ended; get it instead.");
         request.onAccepted(selectorOf(task));
-        yield taskEvent(await reading.snapshot(request, task, undefined));
+        yield taskEvent(await reading.firstOfStream(request, task));
         if (task.state !== "input-required") yield* reading.updates(request, { task, created: undefined });
       },
 

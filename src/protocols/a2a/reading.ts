@@ -1,5 +1,8 @@
 import type { StreamResponse, Task as A2aTask } from "@a2a-js/sdk";
+import { unavailable } from "../../platform/domain/errors.ts";
+import { createGate } from "../../platform/lib/gate.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
+import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { eventsOf } from "../calls/events.ts";
 import type { Outcome } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
@@ -8,6 +11,9 @@ import type { Accepted } from "./accepting.ts";
 import { StreamLostError, type AgentRequest } from "./request.ts";
 import { selectorOf, toA2aTask } from "./tasks.ts";
 import { createArtifactUpdates, statusEvent } from "./updates.ts";
+
+const LARGE_STATES_AT_ONCE = 4;
+const PATIENCE_MS = 30_000;
 
 /** A task as it ended; undefined values of a failed run. */
 const endedAs = (task: Task, outcome: Outcome, at: Date): Task => {
@@ -25,6 +31,10 @@ const valuesOf = (outcome: Outcome): JsonObject => (outcome.kind === "failed" ? 
 
 /** Reads tasks: as they are, as they end, and each event until then. */
 export const createReading = (calls: CallService) => {
+  const gate = createGate(LARGE_STATES_AT_ONCE, PATIENCE_MS, () =>
+    unavailable("Too many large states are being read at the moment."),
+  );
+
   const outcomeOf = (
     { caller, signal, budget }: AgentRequest,
     { task, created }: Accepted,
@@ -50,6 +60,21 @@ export const createReading = (calls: CallService) => {
     }
     const outcome = await outcomeOf(request, { task, created: undefined });
     return toA2aTask(task, valuesOf(outcome), { historyLength, withArtifacts });
+  };
+
+  /** An open stream must not hold a place in the budget of answers, so its first state is read through a gate. */
+  const firstOfStream = async (request: AgentRequest, task: Task): Promise<A2aTask> => {
+    let leave: (() => void) | undefined;
+    const budget: ReadBudget = {
+      async reserve() {
+        leave ??= await gate.enter(request.signal);
+      },
+    };
+    try {
+      return await snapshot({ ...request, budget }, task, undefined);
+    } finally {
+      leave?.();
+    }
   };
 
   async function* updates(request: AgentRequest, accepted: Accepted): AsyncGenerator<StreamResponse> {
@@ -97,6 +122,7 @@ export const createReading = (calls: CallService) => {
 
   return {
     snapshot,
+    firstOfStream,
     updates,
 
     /** Waits for the end of a task, or until it waits for input. */
