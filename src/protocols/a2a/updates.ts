@@ -16,10 +16,14 @@ export const statusEvent = (task: Task): StreamResponse => ({
 /** Of a message that a model streams. JSON gives chunks and messages one type. */
 const isChunk = (message: JsonObject): boolean => Object.hasOwn(message, "tool_call_chunks");
 
-/** The artifact of a task while its agent writes: each message replaces the former. */
+/**
+ * The artifact of a task while its agent writes: each message replaces the former. Of messages that are written at
+ * once, the shown one stays until another is twice as long, so that neither mixes with the other or is sent too often.
+ */
 export const createArtifactUpdates = ({ id, threadId }: Pick<Task, "id" | "threadId">) => {
-  let messageId: JsonValue | undefined;
-  let text = "";
+  const texts = new Map<JsonValue | undefined, string>();
+  let shownId: JsonValue | undefined;
+  let shown = "";
 
   const update = (content: Part, append: boolean, lastChunk: boolean): StreamResponse => ({
     payload: {
@@ -38,19 +42,24 @@ export const createArtifactUpdates = ({ id, threadId }: Pick<Task, "id" | "threa
       if (!isAgentMessage(message)) return undefined;
       const added = textOf(message.content);
       if (added === "") return undefined;
-      const isSame = message.id === messageId;
-      const append = isSame && isChunk(message);
-      if (isSame && !append && added === text) return undefined;
-      messageId = message.id;
-      text = append ? text + added : added;
-      return update(textPart(added), append, false);
+      const { id } = message;
+      const before = texts.get(id);
+      const text = isChunk(message) ? (before ?? "") + added : added;
+      if (text === before) return undefined;
+      texts.set(id, text);
+      const isShown = before !== undefined && id === shownId;
+      if (before !== undefined && !isShown && text.length < 2 * shown.length) return undefined;
+      const append = isShown && isChunk(message);
+      shownId = id;
+      shown = text;
+      return update(textPart(append ? added : text), append, false);
     },
 
     /** Sends only what streaming has not sent. Undefined for a task without an artifact. */
     last(task: Task, values: Parameters<typeof resultOf>[1]): StreamResponse | undefined {
       const result = resultOf(task, values);
       if (result === undefined) return undefined;
-      const isSent = result.content?.$case === "text" && result.content.value === text;
+      const isSent = result.content?.$case === "text" && result.content.value === shown;
       return isSent ? update(textPart(""), true, true) : update(result, false, true);
     },
   };
