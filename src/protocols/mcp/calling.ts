@@ -89,7 +89,7 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
 
   const bodyFor = (call: ToolCall, run: Pick<Call["body"], "input" | "command">): Call["body"] => ({
     ...run,
-    stream_mode: call.onProgress === undefined ? [] : ["updates"],
+    stream_mode: call.onProgress === undefined ? [] : ["steps"],
   });
 
   const start = async (

@@ -10,12 +10,9 @@ const SLICE_MS = 10;
 
 export type OnProgress = (progress: number, message: string) => Promise<void>;
 
-const nodesIn = (data: JsonValue): string =>
-  isJsonObject(data)
-    ? Object.keys(data)
-        .filter((node) => node !== "__interrupt__" && node !== "__metadata__")
-        .join(", ")
-    : "";
+/** Of a node that has ended. */
+const endedIn = (step: JsonValue): string | undefined =>
+  isJsonObject(step) && step["ended"] === true && typeof step["name"] === "string" ? step["name"] : undefined;
 
 export const createProgressReporter = ({ readCreated }: Pick<RunService["joining"], "readCreated">) => {
   const slicer = createTimeSlicer(SLICE_MS);
@@ -34,11 +31,11 @@ export const createProgressReporter = ({ readCreated }: Pick<RunService["joining
       let progress = 0;
       for await (const { event, data } of eventsOf(reader, slicer)) {
         if (signal.aborted) return;
-        if (event !== "updates") continue;
+        const node = event === "steps" ? endedIn(data) : undefined;
+        if (node === undefined) continue;
         progress += 1;
-        const message = nodesIn(data);
         // A client that reads slowly misses progress only.
-        if (message !== "" && exchange.isTaken()) await onProgress(progress, message);
+        if (exchange.isTaken()) await onProgress(progress, node);
       }
     } catch (error) {
       exchange.onFault(error, "the progress of a call could not be sent");

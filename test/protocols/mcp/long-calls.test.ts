@@ -42,6 +42,27 @@ describe("progress", () => {
     expect(seen).toEqual(expected);
   });
 
+  it("needs no state of the graph among the events of the run", async () => {
+    const [label, threadId] = [newId(), newId()];
+    const client = await newClient(server.url);
+    const seen: unknown[] = [];
+    const call = client.callTool(
+      { name: "gate", arguments: { label, thread_id: threadId } },
+      { onprogress: ({ message }) => seen.push(message) },
+    );
+    await eventually("the run waits", () => isAtGate(label));
+    const [run] = await api.runs(threadId);
+    const events = await fetch(`${server.url}/threads/${threadId}/runs/${run!.run_id}/stream`, {
+      headers: { "last-event-id": "-1" },
+    });
+    openGate(label);
+    await call;
+    expect(seen).toEqual(["wait", "after"]);
+    const text = await events.text();
+    expect(text).toContain('"name":"wait","ended":true');
+    expect(text).not.toContain(label);
+  });
+
   it("is not needed: a waiting answer sends comments, so that no proxy closes it", async () => {
     const label = newId();
     const call = await fetch(`${server.url}/mcp`, {
