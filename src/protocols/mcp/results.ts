@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 import type { Interrupt, Outcome } from "../calls/outcome.ts";
 
 /** Where the run of a call is found in the API. */
@@ -39,8 +40,16 @@ export const errorResult = (text: string, place?: Place): CallToolResult => ({
   ...(place === undefined ? {} : { _meta: { ...place } }),
 });
 
+/** A large state is not sent twice. */
+const stateText = (values: JsonObject): string => {
+  const text = JSON.stringify(values);
+  return Buffer.byteLength(text) > LARGE_ANSWER_BYTES
+    ? "The result is too large to be repeated as text: it is in 'structuredContent'."
+    : text;
+};
+
 const withValues = (content: Content[], values: JsonObject, place: Place): CallToolResult => ({
-  content: content.length > 0 ? content : [{ type: "text", text: JSON.stringify(values) }],
+  content: content.length > 0 ? content : [{ type: "text", text: stateText(values) }],
   structuredContent: values,
   _meta: { ...place },
 });
