@@ -1,8 +1,10 @@
 import type { CallToolResult, InputRequests } from "@modelcontextprotocol/server";
-import { ThreadloomError } from "../../platform/domain/errors.ts";
+import type { Caller } from "../../access/caller.ts";
+import { taskNotFound, ThreadloomError } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { CallService } from "../calls/service.ts";
+import { ORIGIN } from "../calls/start.ts";
 import { taskIdOf, type Task } from "../calls/tasks.ts";
 import type { Client, Exchange } from "./exchange.ts";
 import { answersOf, inputRequestsOf, mayAsk } from "./questions.ts";
@@ -58,6 +60,13 @@ export const createdTask = ({ row }: CreatedRun, ttlMs: number | null): CreatedT
 };
 
 export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
+  /** Runs of the API and of other protocols are no tasks of MCP. Throws `not_found`. */
+  const find = async (caller: Caller, taskId: string): Promise<Task> => {
+    const task = await calls.tasks.find(caller, taskId);
+    if (task.run.metadata[ORIGIN] !== "mcp") throw taskNotFound();
+    return task;
+  };
+
   const resultOfTask = async (
     { threadId, run }: Task,
     { caller, signal, budget }: Exchange,
@@ -70,7 +79,7 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
   return {
     /** Throws `not_found`. */
     async get(taskId: string, { capabilities }: Client, exchange: Exchange): Promise<DetailedTask> {
-      const task = await calls.tasks.find(exchange.caller, taskId);
+      const task = await find(exchange.caller, taskId);
       const { firstRunId, run } = task;
       const fields = (status: Status): TaskFields =>
         fieldsOf(task.id, status, { firstRunId, updatedAt: run.updated_at, ttlMs });
@@ -98,7 +107,7 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
       responses: Readonly<Record<string, unknown>>,
       { caller, headers }: Exchange,
     ): Promise<void> {
-      const task = await calls.tasks.find(caller, taskId);
+      const task = await find(caller, taskId);
       if (task.state !== "input-required") return;
       const { resume } = answersOf(task, responses);
       if (Object.keys(resume).length === 0) return;
@@ -122,7 +131,7 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
 
     /** Does nothing to a task that has ended or waits for an answer. Throws `not_found`. */
     async cancel(taskId: string, { caller }: Exchange): Promise<void> {
-      const { state, threadId, run } = await calls.tasks.find(caller, taskId);
+      const { state, threadId, run } = await find(caller, taskId);
       if (state !== "submitted" && state !== "working") return;
       const selector = { threadId, runId: run.run_id };
       await calls.cancellation.cancel(

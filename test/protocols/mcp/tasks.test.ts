@@ -33,6 +33,14 @@ const untilTaskIs = async (taskId: string, status: string): Promise<TaskRecord> 
     return task.status === status && task;
   });
 
+/** Through the API. */
+const startRun = async (threadId: string, label: string): Promise<{ run_id: string }> => {
+  const { body } = await server.client
+    .post(`/threads/${threadId}/runs`)
+    .send({ assistant_id: "gate", input: { label }, if_not_exists: "create" });
+  return body as { run_id: string };
+};
+
 describe("a client that declares tasks", () => {
   it("gets a handle at once, and the result later", async () => {
     const label = newId();
@@ -131,6 +139,16 @@ describe("the methods of tasks", () => {
         data: { requiredCapabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } },
       }),
     ]);
+  });
+
+  it.each(methods)("%s does not find runs that no call of MCP created", async (method, params) => {
+    const [label, threadId] = [newId(), newId()];
+    const { run_id: runId } = await startRun(threadId, label);
+    await eventually("the run waits", () => isAtGate(label));
+    const { error } = await send(method, { taskId: `${threadId}:${runId}`, ...params });
+    expect(error).toMatchObject({ code: -32_602, message: "There is no such task." });
+    expect(isAtGate(label)).toBe(true);
+    openGate(label);
   });
 
   it.each(methods)("%s refuses an unknown task", async (method, params) => {
