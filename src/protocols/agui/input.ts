@@ -1,9 +1,7 @@
 import { omitOptionalNulls, type RunAgentInput } from "@ag-ui/core";
 import { validated } from "../../http/validation.ts";
+import { isObject } from "../../platform/lib/json.ts";
 import type { AgentInput } from "./schemas.ts";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const MEDIA = new Set(["image", "audio", "video"]);
 

@@ -1,9 +1,7 @@
 import type { AssistantMessage, ContentPart, Message, PartSource, Tool, ToolCall } from "@ag-ui/core";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const blocksOf = (content: unknown): Record<string, unknown>[] =>
   Array.isArray(content) ? content.filter(isObject) : [];
 

@@ -1,20 +1,20 @@
 import type { Message, RunAgentInput } from "@ag-ui/core";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Call } from "../calls/start.ts";
-import type { FoundRun, Standing } from "./repository.ts";
+import type { FoundRun, ThreadRuns } from "./repository.ts";
 import { changedState, commandBody, commandOf, resumeBody, startBody, type Keys } from "./run-body.ts";
 
 /** What a request leads to. */
 export type Plan =
   | { kind: "join"; run: FoundRun }
   /** Nothing to do: the client gets the thread's state. */
-  | { kind: "show"; values: JsonObject; standing: Standing | undefined }
+  | { kind: "show"; values: JsonObject; runs: ThreadRuns | undefined }
   | { kind: "refuse"; message: string; code: string }
   | { kind: "start"; body: Call["body"]; turnsSeen: number };
 
-export interface Situation {
+export interface PlanInput {
   input: RunAgentInput;
-  standing: Standing | undefined;
+  runs: ThreadRuns | undefined;
   values: JsonObject;
   keys: Keys;
 }
@@ -35,8 +35,8 @@ const idsIn = ({ messages }: JsonObject): Set<unknown> =>
   new Set(Array.isArray(messages) ? messages.map((message) => (message as { id?: unknown } | null)?.id) : []);
 
 /** Messages that the thread does not have. While a run is in progress, the thread may lack some of those it was given. */
-const newMessages = ({ messages }: RunAgentInput, values: JsonObject, standing: Standing): Message[] => {
-  const { running, pending, newest } = standing;
+const newMessages = ({ messages }: RunAgentInput, values: JsonObject, runs: ThreadRuns): Message[] => {
+  const { running, pending, newest } = runs;
   const last = messages.at(-1)?.id;
   // A run that failed may have lost its input.
   const took = [running, pending, newest?.status === "success" ? newest : null];
@@ -50,65 +50,65 @@ const asksForRun = ({ role }: Message): boolean =>
   role !== "assistant" && role !== "reasoning" && role !== "activity";
 
 /** A client repeats a turn that failed. A page that was reloaded has no messages. */
-const repeatsFailure = ({ messages }: RunAgentInput, { newest }: Standing): boolean =>
+const repeatsFailure = ({ messages }: RunAgentInput, { newest }: ThreadRuns): boolean =>
   messages.length > 0 && (newest?.status === "error" || newest?.status === "timeout");
 
 const planAnswer = (
-  { input, standing = NEVER_RAN }: Situation,
+  { input, runs = NEVER_RAN }: PlanInput,
   resume: NonNullable<RunAgentInput["resume"]>,
 ): Plan => {
   const refuse = (message: string): Plan => ({ kind: "refuse", message, code: "invalid_resume" });
   const answers = sortedIds(resume.map(({ interruptId }) => interruptId));
   if (answers.length !== resume.length) return refuse("'resume' answers an interrupt twice.");
-  const waiting = new Set(standing.interrupts.map(({ id }) => id));
+  const waiting = new Set(runs.interrupts.map(({ id }) => id));
   const unknown = answers.find((id) => !waiting.has(id));
   if (unknown !== undefined) {
-    if (standing.answering !== null) return { kind: "join", run: standing.answering };
+    if (runs.answering !== null) return { kind: "join", run: runs.answering };
     return refuse(`'resume': interrupt '${unknown}' does not wait for an answer.`);
   }
   const answered = new Set(answers);
   const missing = [...waiting].find((id) => !answered.has(id));
   if (missing !== undefined)
     return refuse(`'resume' must answer all interrupts that wait: '${missing}' is missing.`);
-  return { kind: "start", body: resumeBody(input, resume, answers), turnsSeen: standing.turns };
+  return { kind: "start", body: resumeBody(input, resume, answers), turnsSeen: runs.turns };
 };
 
 /** The older dialect: one answer, without the id of an interrupt. */
-const planCommand = ({ input, standing = NEVER_RAN }: Situation, command: JsonObject): Plan => {
-  if (standing.interrupts.length > 0)
-    return { kind: "start", body: commandBody(input, command), turnsSeen: standing.turns };
-  const unfinished = standing.running ?? standing.pending;
+const planCommand = ({ input, runs = NEVER_RAN }: PlanInput, command: JsonObject): Plan => {
+  if (runs.interrupts.length > 0)
+    return { kind: "start", body: commandBody(input, command), turnsSeen: runs.turns };
+  const unfinished = runs.running ?? runs.pending;
   if (unfinished !== null) return { kind: "join", run: unfinished };
   const message = "'forwardedProps.command.resume': no interrupt of the thread waits for an answer.";
   return { kind: "refuse", message, code: "invalid_resume" };
 };
 
-const planTurn = (situation: Situation): Plan => {
-  const { input, standing: found, values, keys } = situation;
-  const standing = found ?? NEVER_RAN;
-  const messages = newMessages(input, values, standing);
+const planTurn = (planInput: PlanInput): Plan => {
+  const { input, runs: found, values, keys } = planInput;
+  const runs = found ?? NEVER_RAN;
+  const messages = newMessages(input, values, runs);
   const isAsked = messages.some(asksForRun);
-  const unfinished = standing.running ?? standing.pending;
+  const unfinished = runs.running ?? runs.pending;
   if (unfinished !== null && !isAsked) return { kind: "join", run: unfinished };
-  const show: Plan = { kind: "show", values, standing: found };
-  if (standing.interrupts.length > 0) return show;
+  const show: Plan = { kind: "show", values, runs: found };
+  if (runs.interrupts.length > 0) return show;
   const state = changedState(input, values, keys);
   const start = (): Plan => ({
     kind: "start",
     body: startBody(input, { messages, state, keys }),
-    turnsSeen: standing.turns,
+    turnsSeen: runs.turns,
   });
-  if (isAsked || repeatsFailure(input, standing)) return start();
+  if (isAsked || repeatsFailure(input, runs)) return start();
   // A page that keeps no messages starts a run by its state.
   if (input.messages.length > 0) return show;
   const hasState = Object.keys(state).length > 0;
-  return hasState || (standing.newest === null && !keys.has("messages")) ? start() : show;
+  return hasState || (runs.newest === null && !keys.has("messages")) ? start() : show;
 };
 
-export const planOf = (situation: Situation): Plan => {
-  const { input, standing } = situation;
-  if (standing?.same != null) return { kind: "join", run: standing.same };
-  if (input.resume !== undefined && input.resume.length > 0) return planAnswer(situation, input.resume);
+export const planOf = (planInput: PlanInput): Plan => {
+  const { input, runs } = planInput;
+  if (runs?.same != null) return { kind: "join", run: runs.same };
+  if (input.resume !== undefined && input.resume.length > 0) return planAnswer(planInput, input.resume);
   const command = commandOf(input);
-  return command === undefined ? planTurn(situation) : planCommand(situation, command);
+  return command === undefined ? planTurn(planInput) : planCommand(planInput, command);
 };

@@ -18,7 +18,7 @@ export interface FoundRun {
   lastMessage: string | null;
 }
 
-export interface Standing {
+export interface ThreadRuns {
   /** Grows with each created run. */
   turns: number;
   /** What the thread waits for. */
@@ -50,7 +50,7 @@ const recent = (condition: string): string =>
     where thread_id = t.thread_id order by created_at desc limit ${SEARCHED_RUNS}) r where ${condition} ${NEWEST}`;
 
 /** Indexes: threads_pkey, runs_by_thread, runs_one_running_per_thread, runs_pending_of_thread. */
-const STANDING = statement(
+const THREAD_RUNS = statement(
   { threadId: "uuid", clientRunId: "text", answers: "jsonb", visible: "fragment" },
   (sql) => `select t.status, t.turns, t.interrupts,
     (${recent(`r.metadata ->> '${CLIENT_RUN_ID}' = ${sql.clientRunId}`)}) as same,
@@ -62,34 +62,34 @@ const STANDING = statement(
   from threadloom.threads t where t.thread_id = ${sql.threadId} and ${sql.visible}`,
 );
 
-interface StandingRow extends Omit<Standing, "interrupts"> {
+interface ThreadRunsRow extends Omit<ThreadRuns, "interrupts"> {
   status: ThreadStatus;
   interrupts: JsonObject;
 }
 
 export const createAgUiRepository = (database: Database) => ({
   /** Undefined for a missing or hidden thread. */
-  async standing(
+  async threadRuns(
     visibility: Visibility<"threads">,
     threadId: string,
     { clientRunId, answers }: Asked,
-  ): Promise<Standing | undefined> {
-    const [row] = await STANDING.query<StandingRow>(database, {
+  ): Promise<ThreadRuns | undefined> {
+    const [row] = await THREAD_RUNS.query<ThreadRunsRow>(database, {
       threadId,
       clientRunId,
       answers: answers === undefined ? null : JSON.stringify(answers),
       visible: visibility.on("t.metadata"),
     });
     if (row === undefined) return undefined;
-    const { status, interrupts: stored, ...standing } = row;
+    const { status, interrupts: stored, ...runs } = row;
     const waits = status === "interrupted" && row.running === null && row.pending === null;
-    if (!waits) return { ...standing, interrupts: [] };
+    if (!waits) return { ...runs, interrupts: [] };
     const { interrupts } = database.encryption.decrypted(
       "threads",
       { interrupts: stored },
       { thread_id: threadId },
     );
-    return { ...standing, interrupts: Object.values(interrupts).flat() as unknown as Interrupt[] };
+    return { ...runs, interrupts: Object.values(interrupts).flat() as unknown as Interrupt[] };
   },
 });
 

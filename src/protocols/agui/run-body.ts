@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Message, ResumeEntry, RunAgentInput } from "@ag-ui/core";
 import { invalid } from "../../platform/domain/errors.ts";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import { isInherited, ownField } from "../../platform/lib/names.ts";
 import type { Call } from "../calls/start.ts";
 import { forwarded } from "./input.ts";
@@ -15,9 +15,6 @@ const OWN_KEYS = ["messages", "tools", "copilotkit", "ag-ui"];
 /** Given to graphs whose input has none of the keys for tools and context. */
 const CONFIGURABLE_KEY = "ag-ui";
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 export interface Keys {
   has(key: string): boolean;
 }
@@ -25,7 +22,7 @@ export interface Keys {
 /** Keys that the graph's input may have. A schema without properties says nothing. */
 export const inputKeys = (schema: JsonObject): Keys => {
   const { properties } = schema;
-  const known = new Set(isObject(properties) ? Object.keys(properties) : []);
+  const known = new Set(isJsonObject(properties) ? Object.keys(properties) : []);
   return {
     has: (key) => !isInherited(key) && (known.size === 0 ? !OWN_KEYS.slice(1).includes(key) : known.has(key)),
   };
@@ -33,7 +30,7 @@ export const inputKeys = (schema: JsonObject): Keys => {
 
 /** The client sends back the whole state: keys that it has not changed would pass through reducers again. */
 export const changedState = ({ state }: RunAgentInput, values: JsonObject, keys: Keys): JsonObject =>
-  isObject(state)
+  isJsonObject(state)
     ? Object.fromEntries(
         Object.entries(state).filter(
           ([key, value]) =>
@@ -63,14 +60,14 @@ const commonBody = (input: RunAgentInput): Body => {
   } as Body;
 };
 
-const withConfigurable = (config: unknown, surroundings: JsonObject): JsonObject => {
-  const given = isObject(config) ? config : {};
-  const configurable = isObject(given["configurable"]) ? given["configurable"] : {};
-  return { ...given, configurable: { [CONFIGURABLE_KEY]: surroundings, ...configurable } };
+const withConfigurable = (config: unknown, toolsAndContext: JsonObject): JsonObject => {
+  const given = isJsonObject(config) ? config : {};
+  const configurable = isJsonObject(given["configurable"]) ? given["configurable"] : {};
+  return { ...given, configurable: { [CONFIGURABLE_KEY]: toolsAndContext, ...configurable } };
 };
 
 /** Tools and context where the graph can see them: in its input, else in its configuration. */
-const surroundingsOf = (
+const toolsAndContextOf = (
   { tools, context }: RunAgentInput,
   keys: Keys,
 ): { input: JsonObject; beside?: JsonObject } => {
@@ -93,14 +90,14 @@ export const startBody = (
   { messages, state, keys }: { messages: readonly Message[]; state: JsonObject; keys: Keys },
 ): Body => {
   const common = commonBody(input);
-  const surroundings = surroundingsOf(input, keys);
+  const toolsAndContext = toolsAndContextOf(input, keys);
   const conversation = keys.has("messages") ? { messages: toLangChainMessages(messages) } : {};
   return {
     ...common,
-    ...(surroundings.beside === undefined
+    ...(toolsAndContext.beside === undefined
       ? {}
-      : { config: withConfigurable(common.config, surroundings.beside) as Body["config"] }),
-    input: { ...state, ...surroundings.input, ...conversation },
+      : { config: withConfigurable(common.config, toolsAndContext.beside) as Body["config"] }),
+    input: { ...state, ...toolsAndContext.input, ...conversation },
   };
 };
 
@@ -121,7 +118,7 @@ export const resumeBody = (
   return {
     ...common,
     command: {
-      ...(isObject(command) ? command : {}),
+      ...(isJsonObject(command) ? command : {}),
       resume: Object.fromEntries(resume.map((entry) => [entry.interruptId, answerOf(entry)])),
     } as Body["command"],
     metadata: { ...common.metadata, [ANSWERS]: [...answers] },
@@ -131,7 +128,7 @@ export const resumeBody = (
 /** `forwardedProps.command` of the older dialect; undefined if it answers nothing. */
 export const commandOf = (input: RunAgentInput): JsonObject | undefined => {
   const command = ownField(forwarded(input), "command");
-  return isObject(command) && command["resume"] != null ? command : undefined;
+  return isJsonObject(command) && command["resume"] != null ? command : undefined;
 };
 
 /** The older client writes its answer as JSON, or as bare text. */

@@ -14,7 +14,7 @@ import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-an
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
 import { readInput } from "./input.ts";
-import { planOf, sortedIds, type Plan, type Situation } from "./plan.ts";
+import { planOf, sortedIds, type Plan, type PlanInput } from "./plan.ts";
 import { createRefusal, createAgUiReader } from "./reader.ts";
 import { createAgUiRepository, type FoundRun } from "./repository.ts";
 import { inputKeys, type Keys } from "./run-body.ts";
@@ -79,20 +79,20 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     }
   };
 
-  const situationOf = async (
+  const planInputOf = async (
     request: AgUiRequest,
     input: RunAgentInput,
     keys: Keys,
-  ): Promise<Situation & { characters: number }> => {
+  ): Promise<PlanInput & { characters: number }> => {
     const { caller, signal } = request;
     const { threadId, runId: clientRunId, resume } = input;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
     const answers = resume && sortedIds(resume.map(({ interruptId }) => interruptId));
-    const standing = await repository.standing(visibility, threadId, { clientRunId, answers });
+    const runs = await repository.threadRuns(visibility, threadId, { clientRunId, answers });
     // The state comes after the runs: a run that ended in between has stored its messages.
     const state =
-      standing?.same === null ? await stateOf(caller, threadId, signal) : { values: {}, characters: 0 };
-    return { input, standing, keys, ...state };
+      runs?.same === null ? await stateOf(caller, threadId, signal) : { values: {}, characters: 0 };
+    return { input, runs, keys, ...state };
   };
 
   return {
@@ -126,8 +126,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         return { reader: read(selector, run), selector };
       };
 
-      const show = ({ values, standing }: Extract<Plan, { kind: "show" }>): Opened => {
-        const interrupts = standing?.interrupts ?? [];
+      const show = ({ values, runs }: Extract<Plan, { kind: "show" }>): Opened => {
+        const interrupts = runs?.interrupts ?? [];
         const outcome =
           interrupts.length > 0
             ? ({ kind: "interrupted", values, interrupts } as const)
@@ -157,8 +157,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
 
       /** Resolves with the characters of a state that needs room in the budget first. */
       const attempt = async (hasRoom: boolean): Promise<Opened | number> => {
-        const { characters, ...situation } = await situationOf(request, input, keys);
-        const plan = planOf(situation);
+        const { characters, ...planInput } = await planInputOf(request, input, keys);
+        const plan = planOf(planInput);
         if (plan.kind === "join") return await join(plan.run);
         if (plan.kind === "show")
           return hasRoom || characters <= LARGE_ANSWER_BYTES ? show(plan) : characters;
@@ -195,8 +195,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         return;
       }
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      const standing = await repository.standing(visibility, threadId, { clientRunId, answers: undefined });
-      const runId = standing?.same?.runId;
+      const runs = await repository.threadRuns(visibility, threadId, { clientRunId, answers: undefined });
+      const runId = runs?.same?.runId;
       if (runId === undefined) throw runNotFound(clientRunId);
       const how = { action: "interrupt", reason: "requested" } as const;
       await calls.cancellation.cancel(caller, { threadId, runId }, how, undefined);

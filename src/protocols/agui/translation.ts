@@ -6,7 +6,7 @@ import {
   type RunAgentInput,
   type RunFinishedOutcome,
 } from "@ag-ui/core";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import type { CallEvent } from "../calls/events.ts";
 import type { Interrupt, Outcome } from "../calls/outcome.ts";
@@ -15,12 +15,10 @@ import { roleOf, toAgUiMessages } from "./messages.ts";
 import { createOpenMessages } from "./open-messages.ts";
 import { createStateChanges } from "./state-changes.ts";
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Undefined if the graph keeps something else under this name. */
 const messagesIn = ({ messages }: JsonObject): JsonValue[] | undefined =>
-  Array.isArray(messages) && messages.every((message) => isObject(message) && roleOf(message) !== undefined)
+  Array.isArray(messages) &&
+  messages.every((message) => isJsonObject(message) && roleOf(message) !== undefined)
     ? messages
     : undefined;
 
@@ -32,7 +30,7 @@ const stateOf = (values: JsonObject): JsonObject => {
 };
 
 const stringIn = (value: unknown, ...names: string[]): string | undefined =>
-  isObject(value)
+  isJsonObject(value)
     ? names
         .map((name) => (Object.hasOwn(value, name) ? value[name] : undefined))
         .find((found) => typeof found === "string")
@@ -43,13 +41,13 @@ export const toAgUiInterrupt = ({ id, value }: Interrupt): AgUiInterrupt => {
   const message = typeof value === "string" ? value : stringIn(value, "message");
   const toolCallId = stringIn(value, "toolCallId", "tool_call_id");
   const expiresAt = stringIn(value, "expiresAt", "expires_at");
-  const schema = isObject(value) ? (value["responseSchema"] ?? value["response_schema"]) : undefined;
+  const schema = isJsonObject(value) ? (value["responseSchema"] ?? value["response_schema"]) : undefined;
   return {
     id,
     reason: stringIn(value, "reason") ?? "langgraph:interrupt",
     ...(message === undefined ? {} : { message }),
     ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(isObject(schema) ? { responseSchema: schema } : {}),
+    ...(isJsonObject(schema) ? { responseSchema: schema } : {}),
     ...(expiresAt === undefined || Number.isNaN(Date.parse(expiresAt)) ? {} : { expiresAt }),
     metadata: { langgraph: { raw: value } },
   };
@@ -147,15 +145,15 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
           changes = undefined;
           return;
         case "values":
-          if (isObject(data)) yield* showState(data);
+          if (isJsonObject(data)) yield* showState(data);
           return;
         case "messages":
-          if (Array.isArray(data) && isObject(data[0]))
-            yield* messages.add([data[0], isObject(data[1]) ? data[1] : {}]);
+          if (Array.isArray(data) && isJsonObject(data[0]))
+            yield* messages.add([data[0], isJsonObject(data[1]) ? data[1] : {}]);
           return;
         case "steps": {
           const [id, name] = [stringIn(data, "id"), stringIn(data, "name")];
-          if (id === undefined || name === undefined || !isObject(data)) return;
+          if (id === undefined || name === undefined || !isJsonObject(data)) return;
           yield* data["ended"] === true ? endTask(id) : beginTask(id, name);
           return;
         }

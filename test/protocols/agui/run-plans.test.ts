@@ -49,7 +49,7 @@ const blocksFor = async (answers: readonly string[] | undefined): Promise<number
     },
   };
   const asked = { clientRunId: "unknown", answers };
-  await createAgUiRepository(explaining).standing(EVERY_THREAD, THREAD, asked);
+  await createAgUiRepository(explaining).threadRuns(EVERY_THREAD, THREAD, asked);
   await database.close();
   return blocks;
 };
@@ -67,7 +67,7 @@ test("a repeated request finds its run among the newest 1,000", async () => {
   const database = await open();
   const sameAs = async (clientRunId: number) => {
     const asked = { clientRunId: String(clientRunId), answers: undefined };
-    const found = await createAgUiRepository(database).standing(EVERY_THREAD, THREAD, asked);
+    const found = await createAgUiRepository(database).threadRuns(EVERY_THREAD, THREAD, asked);
     return found?.same;
   };
   expect(await sameAs(RUNS_OF_THREAD - 999)).toMatchObject({ status: "success" });
