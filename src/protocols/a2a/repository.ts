@@ -36,8 +36,9 @@ export interface TaskPage {
   total: number;
 }
 
-/** A count reads every match. */
+/** A count reads every match, so only the first page counts; the others get it in their token. */
 const COUNTED_AT_MOST = 1_000;
+const COUNT = /^\d{1,4}$/;
 const ORDER = "tasks";
 
 /** Ids of runs are in the order of creation. Indexes: threads_pkey, runs_by_thread. */
@@ -64,6 +65,17 @@ export interface Context {
   newest: { taskId: string; assistantId: string | null; metadata: JsonObject } | undefined;
 }
 
+/**
+ * Only a run that has asked for input is continued, and only before another run is created on its thread: its
+ * continuation is among the next few, as the times of runs created at once are not in order. Index: runs_by_thread.
+ */
+const NOT_CONTINUED = `(r.status <> 'success' or not exists (
+  select from (
+    select later.metadata ->> '${TASK_ID}' as task_id from threadloom.runs later
+    where later.thread_id = r.thread_id and later.created_at > r.created_at
+    order by later.created_at limit 10) next
+  where next.task_id = coalesce(r.metadata ->> '${TASK_ID}', r.run_id::text)))`;
+
 /** In SQL, because a filter by state must not shorten a page. */
 const IN_STATE: Readonly<Record<Task["state"], string>> = {
   submitted: "status = 'pending'",
@@ -80,10 +92,7 @@ export const createTaskRepository = (authorize: Authorize, database: Database) =
       select ${sql.raw(TASK_COLUMNS)}, ${sql.raw(microsecondsOf("r.updated_at"))} as updated_us
       from threadloom.runs r join threadloom.threads t on t.thread_id = r.thread_id
       where r.metadata ->> ${sql.lit(ORIGIN)} = 'a2a' and ${found}
-        and not exists (select from threadloom.runs resumed
-          where resumed.thread_id = r.thread_id and resumed.created_at > r.created_at
-            and resumed.metadata ->> ${sql.lit(TASK_ID)} =
-              coalesce(r.metadata ->> ${sql.lit(TASK_ID)}, r.run_id::text))
+        and ${sql.raw(NOT_CONTINUED)}
     ) task where ${sql.raw(state === undefined ? "true" : IN_STATE[state])}`;
 
   return {
@@ -114,18 +123,23 @@ export const createTaskRepository = (authorize: Authorize, database: Database) =
         conditions.push(sql<SqlBool>`r.thread_id = ${search.threadId}::uuid`);
       if (search.since !== undefined)
         conditions.push(sql<SqlBool>`r.updated_at >= ${search.since.toISOString()}::timestamptz`);
-      const all = sql.join(conditions, sql` and `) as RawBuilder<SqlBool>;
-      const [counted] = await composedRead<{ total: string }>(
-        database.boundedRead,
-        sql`select count(*) as total from (${matching(all, search)} limit ${COUNTED_AT_MOST}) counted`,
-        { signal },
-      );
-      if (search.pageToken !== undefined) {
-        const [us = "", runId = ""] = readCursor(search.pageToken, ORDER, [MICROSECONDS, ID]);
+      const count = async (): Promise<number> => {
+        const all = sql.join(conditions, sql` and `) as RawBuilder<SqlBool>;
+        const [counted] = await composedRead<{ total: string }>(
+          database.boundedRead,
+          sql`select count(*) as total from (${matching(all, search)} limit ${COUNTED_AT_MOST}) counted`,
+          { signal },
+        );
+        return Number(counted?.total ?? 0);
+      };
+      const { pageToken } = search;
+      const [us = "", runId = "", before = ""] =
+        pageToken === undefined ? [] : readCursor(pageToken, ORDER, [MICROSECONDS, ID, COUNT]);
+      const total = pageToken === undefined ? await count() : Number(before);
+      if (pageToken !== undefined)
         conditions.push(
           sql<SqlBool>`(r.updated_at, r.run_id) < (${timeOf(us)}::timestamptz, ${runId}::uuid)`,
         );
-      }
       const page = sql.join(conditions, sql` and `) as RawBuilder<SqlBool>;
       const rows = await composedRead<TaskRow & PageColumns & { updated_us: string }>(
         database.boundedRead,
@@ -137,10 +151,10 @@ export const createTaskRepository = (authorize: Authorize, database: Database) =
         tasks: shown.map(({ page_rows: _rows, weight_before: _weight, updated_us: updated, ...row }) => {
           const first = row.metadata[TASK_ID];
           const task = taskOf(database, typeof first === "string" ? first : row.run_id, row);
-          return { task, pageToken: writeCursor(ORDER, [updated, row.run_id]) };
+          return { task, pageToken: writeCursor(ORDER, [updated, row.run_id, String(total)]) };
         }),
         isLast: shown.length >= Number(rows[0]?.page_rows ?? 0),
-        total: Number(counted?.total ?? 0),
+        total,
       };
     },
   };

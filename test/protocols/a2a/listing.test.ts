@@ -1,7 +1,7 @@
 import { TaskState, type ListTasksRequest } from "@a2a-js/sdk";
 import pg from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createTaskRepository } from "../../../src/protocols/a2a/repository.ts";
+import { createTaskRepository, type TaskSearch } from "../../../src/protocols/a2a/repository.ts";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { assistantIdOf } from "../../../src/platform/domain/assistant-ids.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
@@ -121,21 +121,13 @@ test("a page with large artifacts ends early, and the next one goes on behind it
   expect((await counter.listTasks(asked({ contextId }))).tasks).toHaveLength(3);
 });
 
-test("a page of many tasks is read in the order of its index, without the tasks behind it", async () => {
-  const assistantId = assistantIdOf("agent");
-  const threadId = await api.aThread();
-  await query(
-    server,
-    `insert into threadloom.threads (thread_id) select gen_random_uuid() from generate_series(1, 20000)`,
-  );
-  await query(
-    server,
-    `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, kwargs, multitask_strategy)
-     select gen_random_uuid(), thread_id, $1, 'agent', 'success', '{"origin": "a2a"}', '{}', 'enqueue'
-     from threadloom.threads where thread_id <> $2`,
-    [assistantId, threadId],
-  );
-  await query(server, "analyze threadloom.runs, threadloom.threads");
+const SEARCH = {
+  assistantId: assistantIdOf("agent"),
+  ...{ threadId: undefined, state: undefined, since: undefined, limit: 50, pageToken: undefined },
+};
+
+/** A page, and the plans of the statements that read it. */
+const planned = async (search: TaskSearch) => {
   const database = openTestDatabase(server.connectionString);
   const texts: { text: string; values: unknown[] }[] = [];
   const spied = {
@@ -145,38 +137,74 @@ test("a page of many tasks is read in the order of its index, without the tasks 
       return await database.boundedRead(sql, values);
     },
   } as typeof database;
-  const search = {
-    assistantId,
-    threadId: undefined,
-    state: undefined,
-    since: undefined,
-    limit: 50,
-    pageToken: undefined,
-  };
-  const page = await createTaskRepository(authorize, spied).list(
-    ANONYMOUS,
-    search,
-    new AbortController().signal,
-  );
-  expect(page.tasks).toHaveLength(50);
-  expect(page.isLast).toBe(false);
-  expect(page.total).toBe(1_000);
+  const repository = createTaskRepository(authorize, spied);
+  const page = await repository.list(ANONYMOUS, search, new AbortController().signal);
   const client = new pg.Client({ connectionString: server.connectionString });
   await client.connect();
-  const plans = await Promise.all(
-    texts.map(async ({ text: sql, values }) => {
-      const { rows } = await client.query<{ "QUERY PLAN": string }>(
-        `explain (analyze, buffers) ${sql}`,
-        values,
-      );
-      return rows.map((row) => row["QUERY PLAN"]).join("\n");
-    }),
-  );
+  const plans: string[] = [];
+  for (const { text: sql, values } of texts) {
+    const { rows } = await client.query<{ "QUERY PLAN": string }>(
+      `explain (analyze, buffers) ${sql}`,
+      values,
+    );
+    plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"));
+  }
   await client.end();
   await database.close();
-  for (const plan of plans) {
-    expect(plan).toContain("runs_of_a2a");
-    expect(plan).not.toContain("Seq Scan");
-  }
-  expect(Number(/shared hit=(\d+)/.exec(plans[1] ?? "")?.[1])).toBeLessThan(2_000);
+  return { page, plans };
+};
+const buffersOf = (plan: string | undefined): number => Number(/shared hit=(\d+)/.exec(plan ?? "")?.[1]);
+
+describe("many tasks", () => {
+  beforeAll(async () => {
+    await query(
+      server,
+      `insert into threadloom.threads (thread_id) select gen_random_uuid() from generate_series(1, 20000)`,
+    );
+    await query(
+      server,
+      `insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, metadata, kwargs, multitask_strategy)
+     select gen_random_uuid(), thread_id, $1, 'agent', 'success', '{"origin": "a2a"}', '{}', 'enqueue'
+     from threadloom.threads`,
+      [SEARCH.assistantId],
+    );
+    await query(server, "analyze threadloom.runs, threadloom.threads");
+  });
+
+  test("a page of many tasks is read in the order of its index, without the tasks behind it", async () => {
+    const { page, plans } = await planned(SEARCH);
+    expect(page.tasks).toHaveLength(50);
+    expect(page.isLast).toBe(false);
+    expect(page.total).toBe(1_000);
+    expect(plans).toHaveLength(2);
+    for (const plan of plans) {
+      expect(plan).toContain("runs_of_a2a");
+      expect(plan).not.toContain("Seq Scan");
+    }
+    expect(buffersOf(plans[1])).toBeLessThan(2_000);
+    // Only the first page is counted.
+    const next = await planned({ ...SEARCH, pageToken: page.tasks.at(-1)?.pageToken });
+    expect(next.page.tasks).toHaveLength(50);
+    expect(next.page.total).toBe(1_000);
+    expect(next.plans).toHaveLength(1);
+  });
+
+  test("a task in a long context is read without all the tasks after it", async () => {
+    const threadId = await api.aThread();
+    const assistantId = assistantIdOf("two-step");
+    // The database's statistics know only the short contexts.
+    await query(
+      server,
+      `insert into threadloom.runs
+       (run_id, thread_id, assistant_id, graph_id, status, metadata, kwargs, multitask_strategy, created_at, updated_at)
+     select gen_random_uuid(), $1, $2, 'two-step', 'success', '{"origin": "a2a"}', '{}', 'enqueue', at, at
+     from generate_series(now() - interval '3000 seconds', now() - interval '1 second', interval '1 second') at`,
+      [threadId, assistantId],
+    );
+    for (const context of [undefined, threadId]) {
+      const { page, plans } = await planned({ ...SEARCH, assistantId, threadId: context });
+      expect(page.total).toBe(1_000);
+      for (const plan of plans) expect(buffersOf(plan)).toBeLessThan(40_000);
+    }
+  });
 });
