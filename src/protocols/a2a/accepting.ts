@@ -138,7 +138,7 @@ export const createAccepting = (calls: CallService, repository: TaskRepository) 
       await calls.cancellation.cancel(caller, selector, asked, { signal });
     },
 
-    /** `isStreamed`: somebody may read the events of the run. */
+    /** `isStreamed`: a client may read the events of the run. */
     async accept(
       request: AgentRequest,
       { message, configuration }: SendMessageRequest,

@@ -1,7 +1,7 @@
 import { AgentCard } from "@a2a-js/sdk";
 import type { AssistantService } from "../../api/assistants/service.ts";
 import { API_KEY, type ApiSecurity } from "../../http/sign-in.ts";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { AgentRequest } from "./request.ts";
 
 export interface CardParts {
@@ -12,15 +12,12 @@ export interface CardParts {
 const MODES = ["text/plain", "application/json"];
 const SKILLS_AT_MOST = 100;
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const textsOf = (value: JsonValue | undefined): string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 
 /** OpenAPI's form of a scheme in A2A's. Undefined for a type that A2A does not have. */
 const schemeOf = (scheme: unknown): JsonObject | undefined => {
-  if (!isObject(scheme)) return undefined;
+  if (!isJsonObject(scheme)) return undefined;
   const { type, in: location, ...rest } = scheme;
   switch (type) {
     case "apiKey":
@@ -73,8 +70,8 @@ const skillOf = (
 
 /** `metadata.a2a.skills` of the assistant, or one skill that its description describes. */
 const skillsOf = (metadata: JsonObject, own: Skill) => {
-  const { skills } = isObject(metadata.a2a) ? metadata.a2a : {};
-  const named = Array.isArray(skills) ? skills.filter(isObject).slice(0, SKILLS_AT_MOST) : [];
+  const { skills } = isJsonObject(metadata.a2a) ? metadata.a2a : {};
+  const named = Array.isArray(skills) ? skills.filter(isJsonObject).slice(0, SKILLS_AT_MOST) : [];
   return (named.length === 0 ? [{}] : named).map((skill) => skillOf(skill, own));
 };
 

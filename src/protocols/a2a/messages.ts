@@ -1,10 +1,7 @@
 import type { Message, Part } from "@a2a-js/sdk";
 import { ContentTypeNotSupportedError, RequestMalformedError } from "@a2a-js/sdk/errors";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { Interrupt } from "../calls/outcome.ts";
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 interface Content {
   /** Undefined without a text part. */
@@ -14,7 +11,7 @@ interface Content {
 }
 
 const dataOf = (value: unknown): JsonObject => {
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw new RequestMalformedError("A data part must hold an object.");
 };
 
@@ -35,7 +32,7 @@ const contentOf = (parts: readonly Part[]): Content => {
 const takesMessages = (inputSchema: JsonObject): boolean => {
   const { properties } = inputSchema;
   return (
-    !isObject(properties) || Object.keys(properties).length === 0 || Object.hasOwn(properties, "messages")
+    !isJsonObject(properties) || Object.keys(properties).length === 0 || Object.hasOwn(properties, "messages")
   );
 };
 
@@ -58,7 +55,7 @@ export const inputOf = async (
 const answersById = (data: JsonObject, interrupts: readonly Interrupt[]): JsonObject | undefined => {
   const { resume } = data;
   const pairs: [unknown, JsonValue | undefined][] =
-    Array.isArray(resume) && resume.length > 0 && resume.every(isObject)
+    Array.isArray(resume) && resume.length > 0 && resume.every(isJsonObject)
       ? resume.map(({ id, value }) => [id, value])
       : Object.entries(data);
   const answers = new Map<string, JsonValue>();

@@ -1,5 +1,5 @@
 import { Role, TaskState, type Artifact, type Message, type Part, type Task as A2aTask } from "@a2a-js/sdk";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { Interrupt } from "../calls/outcome.ts";
 import type { Task } from "../calls/tasks.ts";
 
@@ -37,20 +37,17 @@ export const textPart = (text: string, metadata?: JsonObject): Part =>
   part({ $case: "text", value: text }, metadata);
 const dataPart = (value: JsonValue, metadata?: JsonObject): Part => part({ $case: "data", value }, metadata);
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** The text of a message, or of its text blocks. */
 export const textOf = (content: JsonValue | undefined): string => {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content
-    .map((block) => (isObject(block) && typeof block.text === "string" ? block.text : ""))
+    .map((block) => (isJsonObject(block) && typeof block.text === "string" ? block.text : ""))
     .join("");
 };
 
 export const isAgentMessage = (message: JsonValue | undefined): message is JsonObject =>
-  isObject(message) && message.type === "ai";
+  isJsonObject(message) && message.type === "ai";
 
 const agentMessage = ({ id, threadId }: Place, messageId: string, parts: Part[]): Message => ({
   ...{ messageId, contextId: threadId, taskId: id, role: Role.ROLE_AGENT, parts },
@@ -61,7 +58,7 @@ const agentMessage = ({ id, threadId }: Place, messageId: string, parts: Part[])
 const messagesOf = ({ run, state }: Task, { messages }: JsonObject): readonly JsonValue[] => {
   if (!Array.isArray(messages)) return [];
   const firstMessageId = run.metadata[FIRST_MESSAGE_ID];
-  const from = messages.findLastIndex((message) => isObject(message) && message.id === firstMessageId);
+  const from = messages.findLastIndex((message) => isJsonObject(message) && message.id === firstMessageId);
   if (from !== -1) return messages.slice(from);
   return state === "submitted" || state === "working" ? [] : messages;
 };
@@ -72,7 +69,7 @@ const historyOf = (task: Task, values: JsonObject, length = HISTORY_AT_MOST): Me
   const messages = messagesOf(task, values);
   for (let place = messages.length - 1; place >= 0 && history.length < atMost; place -= 1) {
     const message = messages[place];
-    const isOfUser = isObject(message) && message.type === "human";
+    const isOfUser = isJsonObject(message) && message.type === "human";
     if (!isOfUser && !isAgentMessage(message)) continue;
     const text = textOf(message.content);
     if (text === "") continue;

@@ -32,7 +32,7 @@ export interface RpcAnswer {
   error?: unknown;
 }
 
-/** `reader`: of a stream. `write`: what the client gets of an answer. */
+/** `reader`: of a stream. */
 export type Answered = { answer: RpcAnswer } | { reader: EventReader };
 
 export interface Asked {
@@ -61,7 +61,7 @@ const toA2aError = (error: unknown): A2AError | undefined => {
   }
 };
 
-/** Throws A2A's errors. `onFault` gets each error that must not be told as the package would tell it. */
+/** Throws A2A's errors. `onFault` gets each error that the package must not describe to the client. */
 const translated = (handler: A2ARequestHandler, onFault: (error: unknown) => void): A2ARequestHandler => {
   const translate = (error: unknown): unknown => {
     const known = toA2aError(error);
@@ -100,7 +100,7 @@ const readable = (answer: RpcAnswer): RpcAnswer =>
     : answer;
 
 /** The package would not wait for a message of 0.3 without `blocking`; the hosted service and other servers do. */
-const waitingUnlessTold = (body: unknown): unknown => {
+const waitingByDefault = (body: unknown): unknown => {
   const { method, params } = (body ?? {}) as {
     method?: unknown;
     params?: { configuration?: unknown } | null;
@@ -167,7 +167,7 @@ export const createTransports = (calls: CallService, cardParts: CardParts) => {
         return { jsonrpc: "2.0", id: idIn(body), error: toError(error) };
       };
       const answer = await new Transport(handler).handle(
-        (version === "0.3" ? waitingUnlessTold(body) : body) as Record<string, unknown>,
+        (version === "0.3" ? waitingByDefault(body) : body) as Record<string, unknown>,
         new ServerCallContext({ requestedVersion: version }),
       );
       if (fault !== undefined) throw fault.error;

@@ -176,7 +176,7 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     expect(artifactOf(done)).toContain("a rebate");
   });
 
-  test("an answer and a cancel at once: the task has the state that its client was told", async () => {
+  test("an answer and a cancel at once: the task has the state that its client got", async () => {
     const approval = await client("approval");
     const asked = await sent(approval, saying([text("a refund")]));
     const answering = errorOf(approval.sendMessage(saying([text("approve")], { taskId: asked.id })));
