@@ -7,9 +7,7 @@ import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
 import type { EventReader } from "../../engine/events/transports/event-sink.ts";
 import type { RunAgentInput } from "@ag-ui/core";
 import type { Database } from "../../platform/database/database.ts";
-import { runNotFound, ThreadChangedError, unavailable } from "../../platform/domain/errors.ts";
-import { createGate } from "../../platform/lib/gate.ts";
-import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
+import { runNotFound, ThreadChangedError } from "../../platform/domain/errors.ts";
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
@@ -19,6 +17,7 @@ import { createRefusal, createAgUiReader } from "./reader.ts";
 import { createAgUiRepository, type FoundRun } from "./repository.ts";
 import { inputKeys, type Keys } from "./run-body.ts";
 import type { AgentInput } from "./schemas.ts";
+import { createStateReads } from "./states.ts";
 import { createTranslation } from "./translation.ts";
 
 export interface AgUiRequest {
@@ -42,8 +41,6 @@ export interface Opened {
 
 /** Tries after another request created a run on the thread. */
 const TRIES_AT_MOST = 10;
-const LARGE_STATES_AT_ONCE = 4;
-const PATIENCE_MS = 30_000;
 
 export interface AgUiServiceParts {
   database: Database;
@@ -54,30 +51,7 @@ export interface AgUiServiceParts {
 export const createAgUiService = ({ database, authorize, calls }: AgUiServiceParts) => {
   const repository = createAgUiRepository(database);
   const { slicer } = calls.threads;
-  const gate = createGate(LARGE_STATES_AT_ONCE, PATIENCE_MS, () =>
-    unavailable("Too many large states are being read at the moment."),
-  );
-
-  /** An open stream must not hold a place in the budget of answers, so states are read through a gate. */
-  const stateOf = async (
-    caller: Caller,
-    threadId: string,
-    signal: AbortSignal,
-  ): Promise<{ values: JsonObject; characters: number }> => {
-    let leave: (() => void) | undefined;
-    const budget: ReadBudget = {
-      async reserve() {
-        leave ??= await gate.enter(signal);
-      },
-    };
-    try {
-      const text = await calls.threads.states.read(caller, threadId, { select: ["values"], budget });
-      const { values } = JSON.parse(text) as { values?: JsonObject | null };
-      return { values: isJsonObject(values) ? values : {}, characters: text.length };
-    } finally {
-      leave?.();
-    }
-  };
+  const stateOf = createStateReads(calls.threads.states);
 
   const planInputOf = async (
     request: AgUiRequest,
