@@ -16,7 +16,11 @@ const post = (
   path: template.includes("{assistant_id}") ? { assistant_id: assistant } : {},
   query: {},
   bodies,
-  headers: { accept: "application/json, text/event-stream", ...headers },
+  headers: {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    ...headers,
+  },
   isWhole: true,
 });
 
