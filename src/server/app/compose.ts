@@ -52,7 +52,6 @@ export const apiRoutes = (
     runs,
     crons,
     streaming,
-    calls,
     a2a,
     agui,
     mcp,
