@@ -1,7 +1,7 @@
 import { isObject } from "../../platform/lib/json.ts";
 
 /** Older revisions have batches. */
-const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
+export const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
 
 const countOf = (body: unknown, methods: readonly string[]): number =>
   messagesIn(body).filter(

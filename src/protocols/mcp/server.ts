@@ -4,6 +4,7 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
+  isSpecType,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
@@ -17,10 +18,10 @@ import { z } from "zod";
 import { refusalOf } from "../../http/errors.ts";
 import { CallerGoneError, HandlerRefusal } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
 import { TASKS, usesTasks, type Client, type Exchange } from "./exchange.ts";
-import { staysOpen } from "./messages.ts";
+import { messagesIn, staysOpen } from "./messages.ts";
 import type { McpService } from "./service.ts";
 
 /** Tools appear and vanish with assistants. */
@@ -155,6 +156,25 @@ const setTaskMethods = (server: Server, { tasks }: McpService, exchange: Exchang
   });
 };
 
+/** The package takes wrong parameters of these methods for a fault of the server (-32603). */
+const CHECKED = new Map<unknown, (message: unknown) => boolean>([
+  ["initialize", isSpecType.InitializeRequest],
+  ["tools/list", isSpecType.ListToolsRequest],
+]);
+
+const paramsRefusal = (body: unknown): Response | undefined => {
+  const wrong = messagesIn(body).find(
+    (message) => isJsonObject(message) && CHECKED.get(message["method"])?.(message) === false,
+  ) as JsonObject | undefined;
+  if (wrong === undefined) return undefined;
+  const { id = null, method } = wrong;
+  const error = {
+    code: ProtocolErrorCode.InvalidParams,
+    message: `The params of '${String(method)}' are not valid.`,
+  };
+  return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
+};
+
 /** Answers one request. `message`: its parsed body. */
 export const answerMessage = async (
   service: McpService,
@@ -162,6 +182,8 @@ export const answerMessage = async (
   request: Request,
   message: unknown,
 ): Promise<Response> => {
+  const refused = paramsRefusal(message);
+  if (refused !== undefined) return refused;
   const handler = createMcpHandler(
     ({ era }) => {
       const isModern = era === "modern";
