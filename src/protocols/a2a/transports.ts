@@ -38,7 +38,7 @@ export type Answered = { answer: RpcAnswer } | { reader: EventReader };
 export interface Asked {
   version: Version;
   body: unknown;
-  /** What the client gets of an answer in a stream. */
+  /** Returns the form of an answer in a stream. */
   write: (answer: RpcAnswer) => unknown;
 }
 

@@ -13,7 +13,7 @@ export const statusEvent = (task: Task): StreamResponse => ({
   },
 });
 
-/** Of a message that a model streams. JSON gives chunks and messages one type. */
+/** JSON gives chunks and whole messages the same type. Only chunks have `tool_call_chunks`. */
 const isChunk = (message: JsonObject): boolean => Object.hasOwn(message, "tool_call_chunks");
 
 /**

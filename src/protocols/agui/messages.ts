@@ -36,7 +36,7 @@ const reasoningOfBlock = (block: Record<string, unknown>): string => {
   return Array.isArray(summary) ? textsIn(summary) : typeof text === "string" ? text : "";
 };
 
-/** What the model thought, of a LangChain message or chunk. */
+/** The reasoning text of a LangChain message or chunk. */
 export const reasoningOf = ({ content, additional_kwargs: more }: Record<string, unknown>): string => {
   const inBlocks = blocksOf(content).map(reasoningOfBlock).join("");
   if (inBlocks !== "" || !isObject(more)) return inBlocks;

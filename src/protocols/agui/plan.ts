@@ -4,7 +4,7 @@ import type { Call } from "../calls/start.ts";
 import type { FoundRun, ThreadRuns } from "./repository.ts";
 import { changedState, commandBody, commandOf, resumeBody, startBody, type Keys } from "./run-body.ts";
 
-/** What a request leads to. */
+/** The server's action for a request. */
 export type Plan =
   | { kind: "join"; run: FoundRun }
   /** Nothing to do: the client gets the thread's state. */

@@ -21,7 +21,7 @@ export interface FoundRun {
 export interface ThreadRuns {
   /** Grows with each created run. */
   turns: number;
-  /** What the thread waits for. */
+  /** The thread waits for answers to these interrupts. */
   interrupts: readonly Interrupt[];
   /** The newest run of the client's run id. */
   same: FoundRun | null;

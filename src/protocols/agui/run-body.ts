@@ -42,7 +42,7 @@ export const changedState = ({ state }: RunAgentInput, values: JsonObject, keys:
 const pick = (props: Record<string, unknown>, ...names: string[]): unknown =>
   names.map((name) => ownField(props, name)).find((value) => value != null);
 
-/** What every run of a request has. */
+/** The fields of the run's body that do not depend on the plan. */
 const commonBody = (input: RunAgentInput): Body => {
   const props = forwarded(input);
   const last = input.messages.at(-1)?.id;
@@ -101,7 +101,7 @@ export const startBody = (
   };
 };
 
-/** What the graph's `interrupt()` returns. A person who declined sends no payload, so the graph must see that. */
+/** The result of the graph's `interrupt()`. A person who declined sends no payload, so the graph must see that. */
 const answerOf = ({ interruptId, status, payload }: ResumeEntry): JsonValue =>
   status === "resolved"
     ? ((payload ?? null) as JsonValue)

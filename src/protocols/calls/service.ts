@@ -15,7 +15,7 @@ export interface CallServiceParts {
   threads: ThreadService;
 }
 
-/** What MCP, A2A and AG-UI need of the API. */
+/** The parts of the API that MCP, A2A and AG-UI share. */
 export const createCallService = ({ database, authorize, assistants, runs, threads }: CallServiceParts) => ({
   authorize,
   database,
