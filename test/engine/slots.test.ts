@@ -39,7 +39,7 @@ describe("the slots of a process", () => {
     const runs: RunRecord[] = [];
     for (const label of labels) runs.push(await held(label));
     for (const first of ["a1", "a2"]) await atGate(first);
-    expect(runs.map(({ status }) => status)).toEqual(["running", "running", "pending", "pending", "pending"]);
+    expect(await statuses()).toEqual(["running", "running", "pending", "pending", "pending"]);
     expect(labels.filter(isAtGate)).toEqual(["a1", "a2"]);
     openGate("a1");
     await atGate("a3");

@@ -12,7 +12,11 @@ import { AGUI_GRAPHS } from "./clients.ts";
 const KEY = "a-key-of-the-tests";
 const headers = { "x-api-key": KEY };
 
-type Watched = { subscribe(observer: { error?: (error: unknown) => void }): unknown };
+interface Observer {
+  error?: (error: unknown) => void;
+  complete?: () => void;
+}
+type Watched = { subscribe(observer: Observer): unknown };
 interface Runner {
   run(request: object): unknown;
   connect(request: object): Watched;
@@ -45,13 +49,17 @@ const statusesOf = async (threadId: string): Promise<string[]> => {
   return runs.map(({ status }) => status);
 };
 
-/** Starts a run that waits at its gate. */
-const aRun = async (agent: HttpAgent, runner: Runner): Promise<void> => {
+/** Starts a run that waits at its gate. The returned function waits for the end of its stream. */
+const aRun = async (agent: HttpAgent, runner: Runner): Promise<() => Promise<void>> => {
   const label = randomUUID();
   agent.addMessage({ id: randomUUID(), role: "user", content: label });
   runner.run({ threadId: agent.threadId, agent });
-  void agent.runAgent().catch(() => undefined);
+  const ended = agent.runAgent().then(
+    () => undefined,
+    () => undefined,
+  );
   await eventually("the run waits at its gate", () => isAtGate(label));
+  return () => ended;
 };
 const anAgent = (): HttpAgent =>
   new HttpAgent({ url: `${url}/agui/chat-gate`, headers, threadId: randomUUID() });
@@ -59,23 +67,28 @@ const anAgent = (): HttpAgent =>
 test("Stop cancels the run of the thread's agent with the key of the page", async () => {
   const runner = newRunner();
   const agent = anAgent();
-  await aRun(agent, runner);
+  const ended = await aRun(agent, runner);
   expect(await runner.stop({ threadId: agent.threadId })).toBe(true);
   await eventually("the run is cancelled", async () =>
     (await statusesOf(agent.threadId)).every((status) => status === "interrupted"),
   );
+  await ended();
 });
 
 test("Stop cancels the run that a page joined after a reload", async () => {
   const agent = anAgent();
   const { threadId } = agent;
-  await aRun(agent, newRunner());
+  const ended = await aRun(agent, newRunner());
   const runner = newRunner();
-  runner.connect({ threadId, agentId: "chat-gate", headers }).subscribe({ error: () => undefined });
+  const left = new Promise<void>((resolve) => {
+    const joined = runner.connect({ threadId, agentId: "chat-gate", headers });
+    joined.subscribe({ error: () => resolve(), complete: resolve });
+  });
   await runner.stop({ threadId });
   await eventually("the run is cancelled", async () =>
     (await statusesOf(threadId)).every((status) => status === "interrupted"),
   );
+  await Promise.all([ended(), left]);
 });
 
 test("Stop fails if the server refuses the cancellation", async () => {
