@@ -45,6 +45,7 @@ const TEST_CONFIG: Config = {
   unsafeNoAuth: false,
   noConsole: false,
   unsafeIgnoreAuth: false,
+  hostedMetricNames: false,
   logLevel: "trace",
   logFormat: "json",
   logContents: false,

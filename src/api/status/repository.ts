@@ -1,5 +1,6 @@
 import type { Database } from "../../platform/database/database.ts";
 import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
+import { statement } from "../../platform/database/statement.ts";
 
 /** Two partial indexes answer this without ended runs. */
 const COUNT_UNFINISHED = `select
@@ -23,6 +24,14 @@ const COUNT_EXPIRED = `select count(*)::int as expired,
   coalesce(greatest(0, extract(epoch from now() - min(expires_at))), 0)::float8 as late_seconds
   from (select expires_at from threadloom.threads where expires_bin <= now() and expires_at <= now() and unfinished_runs = 0
     order by expires_bin limit ${COUNTED_AT_MOST}) counted`;
+
+/** Reads no rows of the tables. */
+const TABLE_BYTES = statement(
+  { schema: "text" },
+  (sql) => `select c.relname::text as name, pg_total_relation_size(c.oid)::float8 as bytes
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname = ${sql.schema} and c.relkind = 'r' order by c.relname limit 50`,
+);
 
 /** All counts cover all deployments that share the tables. */
 export interface ExpiredCounts {
@@ -91,6 +100,14 @@ export const createStatusRepository = (database: Database) => ({
   async countExpired(): Promise<ExpiredCounts> {
     const [row] = await database.query<ExpiredCounts>(COUNT_EXPIRED);
     return row ?? { expired: 0, late_seconds: 0 };
+  },
+
+  /** By table, with its indexes. */
+  async tableBytes(): Promise<Record<string, number>> {
+    const rows = await TABLE_BYTES.query<{ name: string; bytes: number }>(database, {
+      schema: database.schema,
+    });
+    return Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]));
   },
 
   async countCrons(): Promise<CronCounts> {

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { forbidden } from "../../platform/domain/errors.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { toPrometheus } from "./prometheus.ts";
 import { health, healthQuery, metricsQuery, serverInfo, type Metrics } from "./schemas.ts";
 import type { StatusService } from "./service.ts";
 
@@ -70,9 +69,8 @@ const metaRoutes =
         // The figures count all users' data; no handler's filter can apply.
         if (request.caller.kind === "user")
           throw forbidden("The figures of this server count what everybody has: they need an API key.");
-        const metrics = await service.metrics();
-        if (request.query.format === "json") return await reply.send(metrics);
-        return await reply.type(PROMETHEUS_TYPE).send(toPrometheus(metrics));
+        if (request.query.format === "json") return await reply.send(await service.metrics());
+        return await reply.type(PROMETHEUS_TYPE).send(await service.prometheus());
       },
     );
   };

@@ -48,6 +48,7 @@ export interface Metrics {
   };
   database: {
     up: boolean;
+    connections_max: number;
     connections: number;
     idle_connections: number;
     waiting: number;
@@ -63,6 +64,8 @@ export interface Metrics {
         num_suspects: number;
       }
     | undefined;
+  /** Bytes by table, with indexes, of all processes; undefined while the database is away. Read once a minute. */
+  tables: Readonly<Record<string, number>> | undefined;
   /** As `queue`; see `ExpiredCounts`. */
   threads: { num_expired: number; late_seconds: number } | undefined;
   /** As `queue`; see `CronCounts`. */

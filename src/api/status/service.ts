@@ -5,6 +5,8 @@ import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
 import { unavailable } from "../../platform/domain/errors.ts";
 import { packageVersion, serverVersion } from "../../platform/lib/package-versions.ts";
 import { within } from "../../platform/lib/within.ts";
+import { createMetrics, type ServerMetrics } from "../../platform/metrics/metrics.ts";
+import { toPrometheus } from "./prometheus.ts";
 import type { StatusRepository } from "./repository.ts";
 import type { Metrics, ServerInfo } from "./schemas.ts";
 
@@ -20,6 +22,9 @@ export interface StatusServiceOptions {
   graphProcesses?: () => Metrics["graph_processes"];
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
   countSuspects?: () => Promise<number>;
+  /** What the server counts while it works. Default: nothing is counted. */
+  counted?: ServerMetrics;
+  role?: string;
   flags?: Record<string, boolean>;
 }
 
@@ -33,6 +38,9 @@ const DATABASE_CHECK_MS = 2_000;
 
 /** Anyone can call /ok, and the check costs the database 10 ms. */
 const ROOM_LASTS_MS = 5_000;
+
+/** Tables grow slowly, and a large one has thousands of files. */
+const SIZES_LAST_MS = 60_000;
 
 const EVENT_LOOP_SAMPLE_MS = 10;
 
@@ -61,7 +69,7 @@ const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 };
 
 export const createStatusService = (options: StatusServiceOptions) => {
-  const { database, repository, readiness, workers } = options;
+  const { database, repository, readiness, workers, counted = createMetrics(), role = "all" } = options;
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
   delay.enable();
   const isWritable = oneAtATime(() => repository.isWritable());
@@ -91,6 +99,13 @@ export const createStatusService = (options: StatusServiceOptions) => {
       crons: { num_scheduled: scheduled, num_due: due, late_seconds },
     };
   });
+  let sizes: { bytes: Record<string, number>; at: number } | undefined;
+  /** Apart from the counts: a migration may lock a table that they do not read. */
+  const tableBytes = oneAtATime(async () => {
+    if (sizes === undefined || performance.now() - sizes.at > SIZES_LAST_MS)
+      sizes = { bytes: await repository.tableBytes(), at: performance.now() };
+    return sizes.bytes;
+  });
   const info: ServerInfo = {
     version: API_VERSION,
     threadloom_version: serverVersion(),
@@ -105,6 +120,47 @@ export const createStatusService = (options: StatusServiceOptions) => {
   /** The histogram records the whole time between two samples, including the interval. */
   const delaySeconds = (nanoseconds: number): number =>
     Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
+
+  const metrics = async (): Promise<Metrics> => {
+    const read = <T>(work: () => Promise<T>): Promise<T | undefined> =>
+      within(DATABASE_CHECK_MS, work()).catch(() => undefined);
+    const [counts, tables] = await Promise.all([read(countAll), read(tableBytes)]);
+    const memory = memoryUsage();
+    const cpu = cpuUsage();
+    const { pool } = database;
+    const worker = workers?.();
+    const figures: Metrics = {
+      process: {
+        uptime_seconds: uptime(),
+        cpu_seconds: (cpu.user + cpu.system) / MICROSECONDS,
+        resident_memory_bytes: memory.rss,
+        heap_used_bytes: memory.heapUsed,
+        external_memory_bytes: memory.external,
+        event_loop_delay_p50_seconds: delaySeconds(delay.percentile(50)),
+        event_loop_delay_p99_seconds: delaySeconds(delay.percentile(99)),
+        event_loop_delay_max_seconds: delaySeconds(delay.max),
+      },
+      database: {
+        up: counts !== undefined,
+        connections_max: pool.options.max,
+        connections: pool.totalCount,
+        idle_connections: pool.idleCount,
+        waiting: pool.waitingCount,
+      },
+      tables: counts && tables,
+      queue: counts?.queue,
+      threads: counts?.threads,
+      crons: counts?.crons,
+      webhooks: counts?.webhooks,
+      webhook_tries: options.webhookTries?.(),
+      event_streaming: options.eventStreaming?.(),
+      limits: options.limits?.(),
+      workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
+      graph_processes: options.graphProcesses?.(),
+    };
+    delay.reset();
+    return figures;
+  };
 
   return {
     info: (): ServerInfo => info,
@@ -138,41 +194,11 @@ export const createStatusService = (options: StatusServiceOptions) => {
       return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.pending;
     },
 
-    async metrics(): Promise<Metrics> {
-      const counts = await within(DATABASE_CHECK_MS, countAll()).catch(() => undefined);
-      const memory = memoryUsage();
-      const cpu = cpuUsage();
-      const { pool } = database;
-      const worker = workers?.();
-      const metrics: Metrics = {
-        process: {
-          uptime_seconds: uptime(),
-          cpu_seconds: (cpu.user + cpu.system) / MICROSECONDS,
-          resident_memory_bytes: memory.rss,
-          heap_used_bytes: memory.heapUsed,
-          external_memory_bytes: memory.external,
-          event_loop_delay_p50_seconds: delaySeconds(delay.percentile(50)),
-          event_loop_delay_p99_seconds: delaySeconds(delay.percentile(99)),
-          event_loop_delay_max_seconds: delaySeconds(delay.max),
-        },
-        database: {
-          up: counts !== undefined,
-          connections: pool.totalCount,
-          idle_connections: pool.idleCount,
-          waiting: pool.waitingCount,
-        },
-        queue: counts?.queue,
-        threads: counts?.threads,
-        crons: counts?.crons,
-        webhooks: counts?.webhooks,
-        webhook_tries: options.webhookTries?.(),
-        event_streaming: options.eventStreaming?.(),
-        limits: options.limits?.(),
-        workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
-        graph_processes: options.graphProcesses?.(),
-      };
-      delay.reset();
-      return metrics;
+    metrics,
+
+    /** The text for Prometheus. */
+    async prometheus(): Promise<string> {
+      return await toPrometheus(await metrics(), { counted, info, role });
     },
 
     close(): void {

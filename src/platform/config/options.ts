@@ -187,6 +187,13 @@ const TABLE = {
     description: "Most list items and object members in a request body, on all levels together.",
   },
   ...LIMIT_OPTIONS,
+  hostedMetricNames: {
+    environment: ["METRICS_HOSTED_NAMES"],
+    default: "false",
+    ...flag,
+    description:
+      "true: /metrics also has the names of the hosted server (lg_api_…), so that its dashboards show this server.",
+  },
   logLevel: {
     environment: ["LOG_LEVEL"],
     default: "info",

@@ -13,6 +13,7 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
 import { migrate } from "../../platform/database/migrate.ts";
+import { createMetrics } from "../../platform/metrics/metrics.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { openSignals } from "../../platform/database/signals.ts";
 import { loadGraphs, type LoadGraphsOptions } from "../../graphs/graphs.ts";
@@ -127,6 +128,10 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
+  const metrics = createMetrics({
+    isGraph: (graphId) => graphs.has(graphId),
+    hostedNames: config.hostedMetricNames,
+  });
   const checkpoints = createCheckpointStorage({
     database,
     valueCharactersAtMost: config.stateValueCharactersAtMost,
@@ -187,6 +192,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     signals,
     checkpoints,
     graphs,
+    metrics,
     reloading,
     store,
     threadExpiry,

@@ -145,6 +145,8 @@ export const createServices = async (
       webhookTries: () => webhooks.dispatcher?.figures(),
       limits: () => callerLimits.figures(),
       graphProcesses: () => graphProcesses?.figures(),
+      counted: foundation.metrics,
+      role: config.role,
     }),
   );
   return {

@@ -207,9 +207,11 @@ test("metrics count the runs that have not ended, in both formats", async () => 
   expect(answer.text).toContain("\nthreadloom_runs_unhosted 0\n");
   expect(answer.text).toContain("\nthreadloom_runs_suspect 0\n");
   expect(answer.text).toContain("\nthreadloom_worker_slots_active 3\n");
-  const lines = answer.text.trimEnd().split("\n");
+  const lines = answer.text.split("\n").filter((line) => line !== "");
   for (const line of lines)
-    expect(line).toMatch(/^(# (HELP|TYPE) threadloom_\w+ .+|threadloom_\w+(\{\w+="[^"]+"\})? [\d.e+-]+)$/);
+    expect(line).toMatch(
+      /^(# (HELP|TYPE) threadloom_\w+ .+|threadloom_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [\d.e+-]+)$/,
+    );
   expect(new Set(lines.filter((line) => line.startsWith("# TYPE"))).size).toBe(
     lines.filter((line) => line.startsWith("# TYPE")).length,
   );
