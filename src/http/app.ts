@@ -11,6 +11,7 @@ import type { Authenticate } from "../access/api-keys.ts";
 import { unavailable } from "../platform/domain/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import type { Logger } from "../platform/lib/logger.ts";
+import type { ServerMetrics } from "../platform/metrics/metrics.ts";
 import { refuseOwnWebhooks } from "./own-webhooks.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
@@ -63,6 +64,8 @@ export interface AppOptions {
   rules?: HttpRules | undefined;
   /** The project's own application. */
   around?: AroundApi | undefined;
+  /** Counts requests. Default: they are not counted. */
+  metrics?: Pick<ServerMetrics, "request">;
   /** Whether webhooks may not name routes of this API. */
   refusesOwnWebhooks?: boolean;
   /** A stopping server waits briefly for this. */
@@ -166,7 +169,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     clientErrorHandler: answerUnreadable,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
   });
-  const openAnswers = trackOpenAnswers(app);
+  const openAnswers = trackOpenAnswers(app, options.metrics?.request);
   limitConnections(app, openAnswers, connectionLimits);
   app.setValidatorCompiler(validatorCompiler);
   // Response schemas are documentation only, because services build answers from the same types.

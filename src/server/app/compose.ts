@@ -98,6 +98,7 @@ const createServerApp = (
   return createApp({
     logger,
     responseBudget,
+    metrics: foundation.metrics,
     authenticate: access.authenticate,
     security: access.security,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
