@@ -1,9 +1,12 @@
 import type { Signals } from "../platform/database/signals.ts";
 import type { Logger } from "../platform/lib/logger.ts";
+import type { ServerMetrics } from "../platform/metrics/metrics.ts";
 import type { RunEnd } from "./queue/attempts.ts";
 import type { EndsOutbox, RunEnding } from "./attempt/conclusion.ts";
 
 const POLL_MS = 1_000;
+
+const MS_PER_SECOND = 1_000;
 
 export interface EndedHere {
   ending: RunEnding;
@@ -36,12 +39,13 @@ const writeEndedLine = (logger: Logger, { run, status, error }: RunEnd, execMs: 
 };
 
 /**
- * Announces committed ends to waiters here, to other processes by a signal, and in one log line. `outbox`:
+ * Announces committed ends to waiters here, to other processes by a signal, in one log line, and in the metrics. `outbox`:
  * notified only of ends without an attempt, because attempts notify it themselves.
  */
 export const createEndings = (
   signals: Signals,
   outbox: Pick<EndsOutbox, "onRecorded"> | undefined,
+  metrics: Pick<ServerMetrics, "runEnded">,
   logger: Logger,
 ) => {
   const waits = new Map<string, Set<(news: RunEnding | "elsewhere") => void>>();
@@ -57,7 +61,13 @@ export const createEndings = (
   return {
     publish(end: RunEnd, here?: EndedHere): void {
       const { run_id: runId } = end.run;
-      writeEndedLine(logger, end, here?.ending.execMs);
+      const execMs = here?.ending.execMs;
+      writeEndedLine(logger, end, execMs);
+      metrics.runEnded(
+        end.run.graph_id,
+        end.status,
+        execMs === undefined ? undefined : execMs / MS_PER_SECOND,
+      );
       settle(runId, here?.ending ?? "elsewhere");
       // These ends are few, so the outbox may check for a delivery each time.
       if (here === undefined) outbox?.onRecorded();

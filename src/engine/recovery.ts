@@ -1,4 +1,5 @@
 import { isCancelled, isPassing } from "../platform/database/passing-faults.ts";
+import type { ServerMetrics } from "../platform/metrics/metrics.ts";
 import { startPeriodic } from "../platform/lib/periodic.ts";
 import type { RunEnding } from "./attempt/conclusion.ts";
 import { resultOfLost, WAITS_ALONE } from "./attempt/lost-run.ts";
@@ -12,10 +13,12 @@ const LATE_ROUNDS = 2.5;
  * (10 s), plus at most one sweep (2 s).
  */
 export const startRecovery = (
-  parts: Pick<WorkerOptions, "queue" | "executor" | "endings" | "signals" | "leaseSeconds" | "logger">,
+  parts: Pick<WorkerOptions, "queue" | "executor" | "endings" | "signals" | "leaseSeconds" | "logger"> & {
+    metrics: Pick<ServerMetrics, "attemptsLost">;
+  },
   sweepSeconds: number,
 ): { close(): Promise<void> } => {
-  const { queue, executor, endings, signals, leaseSeconds, logger } = parts;
+  const { queue, executor, endings, signals, leaseSeconds, metrics, logger } = parts;
 
   /** When the last round that reached the database began, by this process's clock. */
   let sweptAt = performance.now();
@@ -39,6 +42,7 @@ export const startRecovery = (
     const found = await queue.findToRecover(leaseSeconds);
     const requeued = found.lost ? await queue.requeueLost(leaseSeconds) : [];
     sweptAt = now;
+    metrics.attemptsLost("server", requeued.length);
     for (const lost of requeued) {
       const next = queue.isSuspect(lost) ? WAITS_ALONE : "it continues from its last checkpoint";
       logger.warn({ ...lost }, `a run lost its process; ${next}`);
@@ -57,6 +61,7 @@ export const startRecovery = (
         logger.error({ err: error, run_id: run.run_id }, "a run that lost its process could not be ended");
       }
       if (ending === undefined) continue;
+      metrics.attemptsLost("server", 1);
       endings.publish({ run, status: ending.status, error: ending.error });
       logger.warn({ run_id: run.run_id, status: ending.status }, "a run that lost its process was ended");
       signals.send({ kind: "available", threadId: run.thread_id, runId: run.run_id });

@@ -20,6 +20,7 @@ import type { Queue } from "../../src/engine/queue/queue.ts";
 import type { Graphs } from "../../src/graphs/graphs.ts";
 import { StateLostError } from "../../src/platform/domain/errors.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
+import { createMetrics } from "../../src/platform/metrics/metrics.ts";
 import { SEQ_PER_ATTEMPT } from "../../src/engine/events/event-ids.ts";
 import type { EventLog, RunEvent } from "../../src/engine/events/log.ts";
 import type { Hub } from "../../src/engine/events/hub.ts";
@@ -167,6 +168,7 @@ const anExecutor = (situation: Situation) => {
     processId: HERE,
     timeoutSecondsOf: () => situation.runTimeoutSeconds ?? 60,
     faults: { reached: (point) => void did.push(point) },
+    metrics: createMetrics(),
     logger,
   });
   return { executor, did, statements, logged, opening, lines, open, loseAnswer, channel: () => channel };

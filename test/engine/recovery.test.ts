@@ -30,6 +30,7 @@ const startSweeping = (
   options: { endingOf?: (run: ExecutedRunRow) => Promise<RunEnding | undefined> } = {},
 ) => {
   const did: string[] = [];
+  const counted = { lost: 0 };
   const results = new Map<string, AttemptResult>();
   let found: Found = {};
   let failure: Error | undefined;
@@ -87,6 +88,7 @@ const startSweeping = (
         close: () => Promise.resolve(),
       },
       leaseSeconds: 10,
+      metrics: { attemptsLost: (_process, count) => void (counted.lost += count) },
       logger,
     },
     SWEEP_MS / 1_000,
@@ -94,6 +96,7 @@ const startSweeping = (
   return {
     recovery,
     did,
+    counted,
     results,
     said: (level: number) =>
       lines
@@ -134,7 +137,7 @@ const abandoned = (run_id: string, more: Partial<ExecutedRunRow> = {}) =>
 
 describe("a sweep", () => {
   test("announces the runs that may start, and those that it ended", async () => {
-    const { find, sweeps, results, recovery } = startSweeping();
+    const { find, sweeps, results, counted, recovery } = startSweeping();
     find({
       lost: [lostRun("lost")],
       forgotten: [{ threadId: "thread", runId: "forgotten" }],
@@ -163,6 +166,7 @@ describe("a sweep", () => {
       kind: "stopped",
       reason: { kind: "cancel", action: "rollback" },
     });
+    expect(counted.lost).toBe(3);
     await recovery.close();
   });
 

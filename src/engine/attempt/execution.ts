@@ -1,5 +1,6 @@
 import { markedOfGraph } from "../../platform/lib/contents.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
+import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
 import { LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
 import type { Hub } from "../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
@@ -28,17 +29,24 @@ interface ExecutorParts extends ConclusionParts {
   graphExecutor: GraphExecutor;
   hub: Hub;
   eventLog: EventLog;
+  metrics: Pick<ServerMetrics, "runBegan" | "runShowed" | "attemptsLost">;
 }
+
+const MS_PER_SECOND = 1_000;
 
 /** A run may break its database connection itself, so it ends with an error after this many attempts. */
 const ATTEMPTS_AT_A_DATABASE = 10;
+
+/** Between two times of the database. */
+const queuedSeconds = ({ available_at, started_at }: ClaimedRunRow): number =>
+  Math.max(0, (started_at?.getTime() ?? 0) - available_at.getTime()) / MS_PER_SECOND;
 
 const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
   typeof user?.identity === "string" ? user.identity : undefined;
 
 export const createExecutor = (parts: ExecutorParts) => {
   const { database, queue, outbox, graphExecutor, hub, eventLog, processId, timeoutSecondsOf } = parts;
-  const { faults, logger } = parts;
+  const { faults, metrics, logger } = parts;
   const conclude = createConclusion(parts);
 
   const giveUp = async (run: ClaimedRunRow): Promise<void> => {
@@ -75,6 +83,9 @@ export const createExecutor = (parts: ExecutorParts) => {
     ): Execution {
       const { run_id, thread_id, graph_id, attempt: number } = run;
       const log = logger.child({ run_id, thread_id, graph_id, attempt: number });
+      const startedAt = performance.now();
+      // Later attempts begin late because of a fault, not of the queue.
+      const queued = number === 1 ? queuedSeconds(run) : undefined;
       const channel = hub.open({
         threadId: run.thread_id,
         runId: run.run_id,
@@ -86,8 +97,12 @@ export const createExecutor = (parts: ExecutorParts) => {
         keep: run.reader_id === processId,
         resumable: run.resumable,
         logged: run.reader_id !== null && run.reader_id !== processId,
+        onFirstOfGraph:
+          queued === undefined
+            ? undefined
+            : () => metrics.runShowed(graph_id, queued + (performance.now() - startedAt) / MS_PER_SECOND),
       });
-      const startedAt = performance.now();
+      if (queued !== undefined) metrics.runBegan(graph_id, queued);
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
       const publishesProtocol = run.kwargs.event_streaming === true || hub.wantsProtocol(run.thread_id);
@@ -121,7 +136,10 @@ export const createExecutor = (parts: ExecutorParts) => {
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: markedOfGraph(result.error) }, "the graph failed");
-        if (result.kind === "lost") log.warn(`the process of the graph ${result.how}`);
+        if (result.kind === "lost") {
+          metrics.attemptsLost("graph process", 1);
+          log.warn(`the process of the graph ${result.how}`);
+        }
         let ending: RunEnding | undefined;
         let isLeft = false;
         try {

@@ -12,6 +12,8 @@ export interface RunChannelOptions extends EventSource {
    * makes the readers `lost`.
    */
   log?: (events: RunEvent[]) => Promise<void>;
+  /** The first event after `metadata` has a reader or a log, and is not the run's error. */
+  onFirstOfGraph?: (() => void) | undefined;
 }
 
 /** A reader further behind is `lost`. Its client may resume from the event log if the run is resumable. */
@@ -55,6 +57,7 @@ export class RunChannel {
   #charactersSincePause = 0;
   #onWanted: (() => void) | undefined;
   #publishesProtocol = false;
+  readonly #onFirstOfGraph: (() => void) | undefined;
 
   constructor(options: RunChannelOptions) {
     this.threadId = options.threadId;
@@ -69,6 +72,7 @@ export class RunChannel {
     this.#keep = options.keep;
     this.#log = options.log;
     this.#isDurable = options.log !== undefined;
+    this.#onFirstOfGraph = options.onFirstOfGraph;
   }
 
   /** False after a failure if events are logged only for other processes. */
@@ -144,6 +148,7 @@ export class RunChannel {
       this.#visibleSeq = this.#nextSeq;
       return;
     }
+    if (seq === this.firstSeq + 1 && event !== "error") this.#onFirstOfGraph?.();
     this.#publishesProtocol ||= isProtocolEvent(event);
     const kept: RunEvent = { seq, event, data: data() };
     if (checkpoint !== undefined) kept.checkpoint = checkpoint;

@@ -120,6 +120,7 @@ const toEvent = (
 
 /** Longer than a failover. Afterwards the run is left to recovery. */
 const RETRY_SECONDS = 30;
+const MS_PER_SECOND = 1_000;
 
 /** Events expire by their run's end. Their own age only limits the search to few rows of an index. */
 const DELETE_EXPIRED = statement(
@@ -137,10 +138,15 @@ removed as (
 select (select count(*)::int from removed) as removed, max(created_at)::text as last from expired`,
 );
 
-export const createEventLog = (database: Database) => ({
+/** `onAppended`: the events of one statement, and its seconds. */
+export const createEventLog = (
+  database: Database,
+  onAppended?: (events: number, seconds: number) => void,
+) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
     const { encryption } = database;
+    const begunAt = performance.now();
     const write = async (isRetry: boolean): Promise<void> => {
       try {
         const rows = await APPEND.query(database, {
@@ -163,7 +169,8 @@ export const createEventLog = (database: Database) => ({
         if (!isRetry || sqlState(error) !== UNIQUE_VIOLATION) throw error;
       }
     };
-    await retryPassing(write, { forMs: RETRY_SECONDS * 1_000 });
+    await retryPassing(write, { forMs: RETRY_SECONDS * MS_PER_SECOND });
+    onAppended?.(events.length, (performance.now() - begunAt) / MS_PER_SECOND);
   },
 
   /**

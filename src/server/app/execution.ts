@@ -26,7 +26,7 @@ export const openExecution = async (
 ) => {
   const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
-  const { database, signals, checkpoints, graphs } = foundation;
+  const { database, signals, checkpoints, graphs, metrics } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, checkpoints, webhooks.recordEnds);
@@ -40,7 +40,7 @@ export const openExecution = async (
       byGraph: config.runningRunsByGraph,
     },
   });
-  const eventLog = createEventLog(database);
+  const eventLog = createEventLog(database, metrics.eventsLogged);
   const hub = lifecycle.closing(
     createHub({
       eventLog,
@@ -56,7 +56,7 @@ export const openExecution = async (
       logger,
     }),
   );
-  const endings = lifecycle.closing(createEndings(signals, webhooks.outbox, logger));
+  const endings = lifecycle.closing(createEndings(signals, webhooks.outbox, metrics, logger));
   // After the graphs, so that only this process reports an invalid graph.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
@@ -80,6 +80,7 @@ export const openExecution = async (
     processId,
     timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
     faults,
+    metrics,
     logger,
   });
   const heartbeat = lifecycle.closing(
@@ -113,7 +114,7 @@ export const openExecution = async (
   const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
   const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
-  lifecycle.closing(startRecovery(workerOptions, config.sweepSeconds));
+  lifecycle.closing(startRecovery({ ...workerOptions, metrics }, config.sweepSeconds));
   return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses };
 };
 

@@ -135,6 +135,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const checkpoints = createCheckpointStorage({
     database,
     valueCharactersAtMost: config.stateValueCharactersAtMost,
+    onWritten: metrics.checkpointsWritten,
     logger,
   });
   const loading: Omit<LoadGraphsOptions, "source"> = {

@@ -34,6 +34,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     cache,
     shapes,
     valueCharactersAtMost: options.valueCharactersAtMost,
+    onWritten: options.onWritten,
     reader: new CheckpointReader(database, cache, shapes),
   };
 

@@ -11,6 +11,8 @@ export interface CheckpointStorageOptions {
   cacheBytes?: number;
   /** Of JSON; default: the limit in state/values/encoding.ts. */
   valueCharactersAtMost?: number;
+  /** Called after each statement that stored checkpoints, with its seconds. */
+  onWritten?: ((seconds: number) => void) | undefined;
   logger: Logger;
 }
 

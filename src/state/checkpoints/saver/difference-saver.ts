@@ -43,6 +43,7 @@ export interface SaverParts {
   reader: CheckpointReader;
   shapes: KnownShapes;
   valueCharactersAtMost: number | undefined;
+  onWritten: ((seconds: number) => void) | undefined;
 }
 
 export interface SaverOptions {
@@ -100,9 +101,17 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     key: string,
     how: Pick<WriteQueueOptions, "fence" | "asynchronous" | "beforeWrite">,
   ): ThreadWriter {
-    const { database, cache, shapes, valueCharactersAtMost } = this.parts;
+    const { database, cache, shapes, valueCharactersAtMost, onWritten } = this.parts;
     const elements = () => cache.thread(key);
-    return new ThreadWriter({ ...how, database, threadId: key, elements, shapes, valueCharactersAtMost });
+    return new ThreadWriter({
+      ...how,
+      database,
+      threadId: key,
+      elements,
+      shapes,
+      valueCharactersAtMost,
+      onWritten,
+    });
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {

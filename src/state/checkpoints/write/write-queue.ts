@@ -30,6 +30,8 @@ export interface WriteQueueOptions {
    */
   elements: () => ThreadElements;
   shapes: KnownShapes;
+  /** Called after each statement, with its seconds. */
+  onWritten?: ((seconds: number) => void) | undefined;
   beforeWrite?: AttemptOptions["beforeWrite"];
 }
 
@@ -172,7 +174,9 @@ export class WriteQueue {
     const newShapes = items.flatMap((item) => item.shapes).filter(({ hash }) => !shapes.isStored(hash));
     await retryPassing(() => storeShapes(database, newShapes), { forMs });
     for (const { hash } of newShapes) shapes.markStored(hash);
+    const begunAt = performance.now();
     const held = await retryPassing(write, { forMs });
+    this.options.onWritten?.((performance.now() - begunAt) / 1_000);
     if (!held && fence !== undefined) {
       if (fence.kind === "idle-thread") throw threadBusyForUpdate(threadId);
       if (fence.kind === "unchanged-thread") throw new ThreadChangedError(threadId);
