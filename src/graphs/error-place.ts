@@ -66,6 +66,13 @@ const excerpt = async ({ file, line, column }: SourcePlace): Promise<string[]> =
   });
 };
 
+/** A deep recursion has thousands of frames. */
+const LINES_AT_MOST = 50;
+
+/** The first place of a stack outside packages and this server. */
+export const frameOf = (error: unknown): SourcePlace | undefined =>
+  error instanceof Error ? placesIn((error.stack ?? "").split("\n", LINES_AT_MOST), FRAME)[0] : undefined;
+
 /** Empty, or begins with a line break. */
 export const placeText = async (error: unknown): Promise<string> => {
   if (!(error instanceof Error)) return "";

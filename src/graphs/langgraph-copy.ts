@@ -9,11 +9,16 @@ import {
 } from "../state/values/classes.ts";
 import { createRunTreesLazily } from "./lazy-run-trees.ts";
 import { giveChunks } from "./model-chunks.ts";
+import { traceModels } from "./trace/models.ts";
+import { traceNodes } from "./trace/nodes.ts";
+import { currentConfigIn } from "./trace/scope.ts";
+import { traceTools } from "./trace/tools.ts";
 
 const LANGGRAPH = "@langchain/langgraph";
 const PREGEL = "@langchain/langgraph/pregel";
 const CHAT_MODELS = "@langchain/core/language_models/chat_models";
 const SINGLETONS = "@langchain/core/singletons";
+const TOOLS = "@langchain/core/tools";
 
 type Module<Name extends keyof LangGraphModules> = LangGraphModules[Name];
 type Load = (specifier: string) => Promise<unknown> | unknown;
@@ -21,10 +26,18 @@ type Load = (specifier: string) => Promise<unknown> | unknown;
 const modulesBy = async (load: Load): Promise<LangGraphModules> => {
   const loading = (await load("@langchain/core/load")) as Pick<LangGraphModules, "load">;
   // Already loaded by `load` above.
-  giveChunks(await load(CHAT_MODELS));
-  createRunTreesLazily(await load(SINGLETONS));
+  const chatModels = await load(CHAT_MODELS);
+  const singletons = await load(SINGLETONS);
+  giveChunks(chatModels);
+  createRunTreesLazily(singletons);
+  const currentConfig = currentConfigIn(singletons);
+  traceModels(chatModels, currentConfig);
+  const langgraph = (await load(LANGGRAPH)) as Module<"langgraph">;
+  // Already loaded by LangGraph.
+  traceTools(await load(TOOLS), currentConfig);
+  traceNodes(await load(PREGEL));
   return {
-    langgraph: (await load(LANGGRAPH)) as Module<"langgraph">,
+    langgraph,
     checkpoint: (await load("@langchain/langgraph-checkpoint")) as Module<"checkpoint">,
     messages: (await load("@langchain/core/messages")) as Module<"messages">,
     load: (text) => loading.load(text),

@@ -4,7 +4,7 @@ import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
-import { errorForClients } from "../executors/error-for-clients.ts";
+import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { within } from "../../platform/lib/within.ts";

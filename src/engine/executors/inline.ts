@@ -19,7 +19,7 @@ import type {
   StopReason,
 } from "./executor.ts";
 import { boundEvents, createEventIntake, createPauses, executeGraph } from "./event-intake.ts";
-import { errorForClients } from "./error-for-clients.ts";
+import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
 

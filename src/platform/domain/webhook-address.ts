@@ -10,6 +10,12 @@ export const receiverDigest = ({ digest }: { digest: (text: string) => string },
   return receiver === "" ? "" : digest(`receiver ${receiver}`);
 };
 
+/** As a statement with `webhookParts` stores it. */
+export const storedReceiver = (
+  encryption: { isOn: boolean; digest: (text: string) => string },
+  webhook: string,
+): string => (encryption.isOn ? receiverDigest(encryption, webhook) : receiverOf(webhook));
+
 /** A plain address never begins with `enc1:`. */
 export const webhookParts = (webhook: string): { url: string; receiver: string } => ({
   url: `case when ${webhook} like 'enc1:%' then split_part(${webhook}, ' ', 1) else ${webhook} end`,

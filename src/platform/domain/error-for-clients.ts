@@ -1,5 +1,5 @@
-import { sqlState, StateStorageError } from "../../platform/domain/errors.ts";
-import { describeThrown } from "../../platform/lib/thrown.ts";
+import { sqlState, StateStorageError } from "./errors.ts";
+import { describeThrown } from "../lib/thrown.ts";
 
 /** PostgreSQL's messages name tables and statements, which only the log may show. */
 const isFromDatabase = (error: unknown): boolean =>

@@ -1,0 +1,62 @@
+/**
+ * Where code of a graph runs: inside which span. LangGraph copies `configurable` into nodes, subgraphs, models and tools,
+ * symbols included; JSON and checkpoints leave symbols out.
+ */
+
+export type SpanKind = "node" | "model" | "tool";
+/** `interrupted`: the graph asked a person. */
+export type SpanStatus = "success" | "error" | "interrupted";
+
+/** Fields of a record beyond those of each span. Values are JSON. */
+export type SpanFields = Readonly<Record<string, unknown>>;
+
+/** Tokens of one call, as the model reported them. */
+export interface ModelUsage {
+  model: string;
+  input_tokens: number;
+  output_tokens: number;
+  /** Of the input: read from, and written to, the provider's cache. */
+  cache_read_tokens: number;
+  cache_creation_tokens: number;
+  /** Of the output. */
+  reasoning_tokens: number;
+}
+
+export interface OpenSpan {
+  /** For code that runs inside the span. */
+  readonly scope: TraceScope;
+  /** Later calls do nothing. */
+  end(status: SpanStatus, fields?: SpanFields): void;
+}
+
+export interface TraceScope {
+  /** `name` is cut to 200 characters. */
+  begin(kind: SpanKind, name: string, fields?: SpanFields): OpenSpan;
+  used(usage: ModelUsage): void;
+  /** Milliseconds since the attempt began. */
+  now(): number;
+}
+
+/** From the symbol registry: two copies of this package may share one LangGraph. */
+export const TRACE_SCOPE = Symbol.for("threadloom.trace-scope");
+
+interface Configured {
+  configurable?: { [TRACE_SCOPE]?: TraceScope };
+}
+
+/** Undefined outside a traced run. */
+export const scopeOf = (config: unknown): TraceScope | undefined =>
+  (config as Configured | undefined)?.configurable?.[TRACE_SCOPE];
+
+interface Storage {
+  AsyncLocalStorageProviderSingleton?: { getRunnableConfig?(): unknown };
+}
+
+/**
+ * Finds the configuration of the surrounding node for calls without one.
+ * @param module `@langchain/core/singletons`
+ */
+export const currentConfigIn =
+  (module: unknown): (() => unknown) =>
+  () =>
+    (module as Storage).AsyncLocalStorageProviderSingleton?.getRunnableConfig?.();
