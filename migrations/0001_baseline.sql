@@ -175,6 +175,43 @@ create table run_events (
 );
 create index run_events_by_age on run_events (created_at);
 
+-- What runs did: see src/engine/traces/README.md.
+create table run_traces (
+  thread_id  uuid not null references threads on delete cascade,
+  run_id     uuid not null,
+  attempt    integer not null,
+  part       integer not null,                    -- from 0; a long attempt has several
+  started_at timestamptz not null,                -- of the attempt, by its server's clock
+  spans      text not null,                       -- JSON objects separated by commas
+  created_at timestamptz not null default now(),
+  primary key (thread_id, run_id, attempt, part)
+);
+create index run_traces_by_age on run_traces (created_at);
+
+-- Tokens of models. Rows outlive their runs and threads.
+create table model_usage (
+  run_id       uuid not null,
+  attempt      integer not null,
+  part         integer not null,                  -- as in run_traces
+  model        text not null,
+  thread_id    uuid not null,
+  assistant_id uuid not null,
+  graph_id     text not null,
+  caller       text,                              -- as in runs
+  calls        integer not null,
+  input_tokens          bigint not null,
+  output_tokens         bigint not null,
+  cache_read_tokens     bigint not null,          -- of the input
+  cache_creation_tokens bigint not null,          -- of the input
+  reasoning_tokens      bigint not null,          -- of the output
+  cost         numeric,                           -- null: the model has no price
+  created_at   timestamptz not null default now(),
+  primary key (run_id, attempt, part, model)
+);
+create index model_usage_by_age on model_usage (created_at);
+create index model_usage_of_caller on model_usage (caller, created_at);
+create index model_usage_of_assistant on model_usage (assistant_id, created_at);
+
 -- Which graphs the processes host that execute runs: see src/engine/queue/hosting.ts.
 create table workers (
   worker_id uuid primary key,

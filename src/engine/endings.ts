@@ -20,7 +20,12 @@ const CLASS_LENGTH_AT_MOST = 100;
 const since = (from: Date, to: Date): number => Math.max(0, to.getTime() - from.getTime());
 
 /** `queue_ms`: from the due time to the first attempt, or to the end. `execMs`: see RunEnding. */
-const writeEndedLine = (logger: Logger, { run, status, error }: RunEnd, execMs: number | undefined): void => {
+const writeEndedLine = (
+  logger: Logger,
+  { run, status, error }: RunEnd,
+  ending: RunEnding | undefined,
+): void => {
+  const { execMs, usage } = ending ?? {};
   const { run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at } = run;
   logger.info(
     {
@@ -32,6 +37,10 @@ const writeEndedLine = (logger: Logger, { run, status, error }: RunEnd, execMs: 
       attempt,
       queue_ms: since(available_at, started_at ?? new Date()),
       ...(execMs === undefined ? {} : { exec_ms: Math.round(execMs) }),
+      ...(usage === undefined
+        ? {}
+        : { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
+      ...(usage?.cost === undefined ? {} : { cost: usage.cost }),
       ...(error === null ? {} : { error_class: String(error.error).slice(0, CLASS_LENGTH_AT_MOST) }),
     },
     "run ended",
@@ -62,7 +71,7 @@ export const createEndings = (
     publish(end: RunEnd, here?: EndedHere): void {
       const { run_id: runId } = end.run;
       const execMs = here?.ending.execMs;
-      writeEndedLine(logger, end, execMs);
+      writeEndedLine(logger, end, here?.ending);
       metrics.runEnded(
         end.run.graph_id,
         end.status,

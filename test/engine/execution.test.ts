@@ -169,6 +169,9 @@ const anExecutor = (situation: Situation) => {
     timeoutSecondsOf: () => situation.runTimeoutSeconds ?? 60,
     faults: { reached: (point) => void did.push(point) },
     metrics: createMetrics(),
+    traces: "off",
+    costOf: () => undefined,
+    store: () => Promise.resolve(),
     logger,
   });
   return { executor, did, statements, logged, opening, lines, open, loseAnswer, channel: () => channel };

@@ -106,7 +106,7 @@ export const threadPath = z.object({ thread_id: uuid });
 export const runPath = z.object({ thread_id: uuid, run_id: uuid });
 export const bareRunPath = z.object({ run_id: uuid });
 
-const runStatus = z.enum(["pending", "running", "error", "success", "timeout", "interrupted"]);
+export const runStatus = z.enum(["pending", "running", "error", "success", "timeout", "interrupted"]);
 
 const summaryFields = {
   run_id: uuid,

@@ -1,6 +1,7 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Hub } from "../../engine/events/hub.ts";
 import type { EventLog } from "../../engine/events/log.ts";
+import type { TraceStorage } from "../../engine/traces/storage.ts";
 import type { RunEnds } from "../../engine/queue/ending.ts";
 import { createAnnouncements } from "./announcements.ts";
 import { createCancellation } from "./cancellation/cancellation.ts";
@@ -14,6 +15,7 @@ import { createRunResults, type RunResultsParts } from "./joining/results.ts";
 import { createJoiningService } from "./joining/service.ts";
 import type { RunSearcher } from "./records/search.ts";
 import { createRecordService } from "./records/service.ts";
+import { createTraceService } from "./traces/service.ts";
 
 export interface RunServiceParts
   extends Omit<RunCreationParts, "announcements" | "behindOthers" | "limits">, RunResultsParts {
@@ -22,6 +24,7 @@ export interface RunServiceParts
   ends: RunEnds;
   hub: Hub;
   eventLog: EventLog;
+  traces: TraceStorage;
   /** See `CallerLimits`. */
   takesRun: ScheduledRunParts["takesRun"];
   pendingLimits: PendingLimitOptions;
@@ -39,6 +42,7 @@ export const createRunService = (parts: RunServiceParts) => {
     creation: createCreationService(parts.authorize, parts.database, creation, parts.processId),
     storeScheduled: createScheduledRuns({ ...parts, announcements, behindOthers, limits }),
     records: createRecordService({ ...parts, cancellation }),
+    traces: createTraceService(parts),
     joining: createJoiningService({ ...parts, results }),
     cancellation: createCancellationService(
       parts.authorize,

@@ -11,7 +11,16 @@ import type { FinalValues } from "../queue/final-values.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
+import type { RunRecords, UsageTotal } from "../traces/attempt-records.ts";
 import { createOutcomes, type OutcomesParts } from "./outcomes.ts";
+
+/** Whether the run may go on in another attempt, or leaves no row. */
+const leavesRun = (result: AttemptResult): boolean =>
+  result.kind === "lost" ||
+  (result.kind === "stopped" &&
+    (result.reason.kind === "shutdown" ||
+      result.reason.kind === "process-failed" ||
+      (result.reason.kind === "cancel" && result.reason.action === "rollback")));
 
 export interface RunEnding {
   status: RunOutcome["status"] | "rolled-back";
@@ -23,6 +32,8 @@ export interface RunEnding {
   /** Includes the storing of the end; undefined if executed elsewhere. */
   execMs?: number;
   othersWait: boolean;
+  /** Of the attempt; undefined without calls of models. */
+  usage?: Readonly<UsageTotal>;
 }
 
 export interface EndsOutbox {
@@ -88,8 +99,10 @@ export const createConclusion = (parts: ConclusionParts) => {
     result: AttemptResult,
     isMine: () => boolean,
     creatorIsHere: boolean,
+    records?: RunRecords,
   ): Promise<RunEnding | undefined> => {
     const selector = selectorOf(run);
+    if (leavesRun(result)) await records?.leave();
     if (result.kind === "stopped") {
       const { reason } = result;
       if (reason.kind === "lease-lost") return undefined;
@@ -101,7 +114,7 @@ export const createConclusion = (parts: ConclusionParts) => {
         const action = await persist(() => queue.handBack(selector), isMine);
         if (action === undefined) return undefined;
         const cancelled: AttemptResult = { kind: "stopped", reason: { kind: "cancel", action } };
-        return await conclude(run, channel, cancelled, isMine, creatorIsHere);
+        return await conclude(run, channel, cancelled, isMine, creatorIsHere, records);
       }
       if (reason.kind === "cancel" && reason.action === "rollback") {
         const undo = async (): Promise<boolean> =>
@@ -132,7 +145,7 @@ export const createConclusion = (parts: ConclusionParts) => {
           );
         return undefined;
       }
-      return await conclude(run, channel, resultOfLost(kept, result.how), isMine, creatorIsHere);
+      return await conclude(run, channel, resultOfLost(kept, result.how), isMine, creatorIsHere, records);
     }
     let outcome = await persist(() => outcomes.of(run, result), isMine);
     if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
@@ -149,6 +162,7 @@ export const createConclusion = (parts: ConclusionParts) => {
       const last = values() ?? (await persist(() => outcomes.valuesOf(run), isMine));
       outcome = { ...outcome, final: final.toFinalValues(last, completed?.interrupts?.()) };
     }
+    outcome = { ...outcome, records: records?.last(outcome.status) };
     const { error } = outcome;
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;

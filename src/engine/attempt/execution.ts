@@ -9,6 +9,7 @@ import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
+import { createAttemptRecords, type AttemptRecordsParts } from "../traces/attempt-records.ts";
 import { selectorOf, type AttemptSelector } from "../queue/attempts.ts";
 
 export interface Execution extends Readonly<AttemptSelector> {
@@ -25,7 +26,7 @@ export interface ExecutionEvents {
   onReleased(ending: RunEnding | undefined): void;
 }
 
-interface ExecutorParts extends ConclusionParts {
+interface ExecutorParts extends ConclusionParts, AttemptRecordsParts {
   graphExecutor: GraphExecutor;
   hub: Hub;
   eventLog: EventLog;
@@ -105,10 +106,12 @@ export const createExecutor = (parts: ExecutorParts) => {
       if (queued !== undefined) metrics.runBegan(graph_id, queued);
       faults.reached("before-first-event");
       channel.emit("metadata", () => JSON.stringify({ run_id: run.run_id, attempt: run.attempt }));
+      const records = createAttemptRecords(parts, selectorOf(run));
       const publishesProtocol = run.kwargs.event_streaming === true || hub.wantsProtocol(run.thread_id);
       const attempt = graphExecutor.execute(run, channel, {
         isSuspect: queue.isSuspect(run),
         publishesProtocol,
+        records: records.options,
         onGraphEnded,
       });
       if (outbox !== undefined && run.kwargs.webhook !== undefined) attempt.wantValues();
@@ -143,7 +146,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         let ending: RunEnding | undefined;
         let isLeft = false;
         try {
-          ending = await conclude(run, channel, result, () => !lost, creatorIsHere);
+          ending = await conclude(run, channel, result, () => !lost, creatorIsHere, records);
         } catch (error) {
           if (error instanceof LeaseLostError) log.warn("the lease was lost; another attempt has the run");
           else {
@@ -156,7 +159,12 @@ export const createExecutor = (parts: ExecutorParts) => {
           log.debug("the attempt ended; the run continues elsewhere");
         } else {
           hub.end(channel);
-          ending = { ...ending, execMs: performance.now() - startedAt };
+          const { total } = records;
+          ending = {
+            ...ending,
+            execMs: performance.now() - startedAt,
+            ...(total.calls > 0 ? { usage: total } : {}),
+          };
         }
         onReleased(ending);
         // No heartbeat renews this lease any more; this ends it early.

@@ -1,5 +1,6 @@
 import type { AttemptSaver } from "../../state/checkpoints/types.ts";
 import type { CancelAction, ClaimedRunRow } from "../../platform/database/tables.ts";
+import type { RecordsOptions } from "./recording.ts";
 import type { ResumeRefusal } from "./strict-resume.ts";
 
 export type StopReason =
@@ -54,6 +55,7 @@ export interface ExecutionOptions {
   /** With graph processes, a suspect gets its own process. */
   isSuspect: boolean;
   publishesProtocol: boolean;
+  records: RecordsOptions;
   onGraphEnded(): void;
 }
 

@@ -20,6 +20,7 @@ import type {
 } from "./executor.ts";
 import { boundEvents, createEventIntake, createPauses, executeGraph } from "./event-intake.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
+import { startRecording } from "./recording.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
 
@@ -59,7 +60,7 @@ const startAttempt = (
   slicer: TimeSlicer,
   run: ClaimedRunRow,
   sink: AttemptEvents,
-  { onGraphEnded, publishesProtocol }: ExecutionOptions,
+  { onGraphEnded, publishesProtocol, records }: ExecutionOptions,
 ): GraphExecution<GraphResult> => {
   const abort = new AbortController();
   let stopReason: StopReason | undefined;
@@ -75,6 +76,7 @@ const startAttempt = (
     (...event) => bounded.emit(...event),
   );
   const intake = createEventIntake(publisher);
+  const recording = startRecording(records);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
 
@@ -89,6 +91,7 @@ const startAttempt = (
   const graphEnded = (): void => {
     if (!isGraphEnded) onGraphEnded();
     isGraphEnded = true;
+    recording.end();
   };
 
   const execute = async (): Promise<void> => {
@@ -100,6 +103,7 @@ const startAttempt = (
       resumes,
       recursionLimitMax,
       publisher: publisher.options,
+      scope: recording.scope,
     });
     const own = checkpoints.saverForAttempt({
       threadId: run.thread_id,

@@ -7,6 +7,7 @@ import {
   toGraphConfiguration,
   withoutServerOwned,
 } from "../../graphs/configuration.ts";
+import { TRACE_SCOPE, type TraceScope } from "../../graphs/trace/scope.ts";
 import type { GraphRunOptions } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { EventPublisher } from "../events/event-publisher.ts";
@@ -65,12 +66,13 @@ interface AttemptCircumstances {
   /** A configuration stored earlier may exceed this limit. */
   recursionLimitMax: number;
   publisher: EventPublisher["options"];
+  scope: TraceScope;
 }
 
 export const runOptions = (
   run: ExecutedRunRow,
   kwargs: RunKwargs,
-  { signal, resumes, recursionLimitMax, publisher }: AttemptCircumstances,
+  { signal, resumes, recursionLimitMax, publisher, scope }: AttemptCircumstances,
 ): GraphRunOptions => {
   const { tags, recursion_limit, max_concurrency } = run.config as {
     tags?: string[];
@@ -85,6 +87,7 @@ export const runOptions = (
       ...configurable,
       run_attempt: run.attempt,
       checkpoint_ns: "",
+      [TRACE_SCOPE]: scope,
       ...(checkpoint?.checkpoint_id === undefined ? {} : { checkpoint_id: checkpoint.checkpoint_id }),
       ...(checkpoint?.checkpoint_map == null ? {} : { checkpoint_map: checkpoint.checkpoint_map }),
     },

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { EndedRun, RunRow, RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
+import type { ModelUsage } from "../../graphs/trace/scope.ts";
 import type { FinalValues } from "./final-values.ts";
 
 export interface RunSelector {
@@ -20,6 +21,21 @@ export const selectorOf = (run: Pick<RunRow, "thread_id" | "run_id" | "attempt">
   attempt: run.attempt,
 });
 
+/** Tokens of all calls of one model. `cost`: undefined without a price. */
+export interface PricedUsage extends ModelUsage {
+  calls: number;
+  cost: number | undefined;
+}
+
+/** See engine/traces/README.md. */
+export interface AttemptRecords {
+  part: number;
+  startedAt: Date;
+  /** JSON objects separated by commas; null: none. */
+  spans: string | null;
+  usage: readonly PricedUsage[];
+}
+
 export interface RunOutcome {
   status: Exclude<RunStatus, "pending" | "running">;
   error: JsonObject | null;
@@ -29,6 +45,8 @@ export interface RunOutcome {
   interrupts: string;
   /** Stored for the run's webhook (sql/ended.ts). */
   final?: FinalValues | undefined;
+  /** What the attempt recorded and has not stored yet. */
+  records?: AttemptRecords | undefined;
   /** The event log misses events of the attempt. This matters only if another process reads the run. */
   unlogged?: boolean;
 }

@@ -12,6 +12,7 @@ import { lockAttempt } from "./sql/lock-attempt.ts";
 import { lockThread } from "./sql/lock-threads.ts";
 import { lockUnfinishedOf } from "./sql/lock-unfinished.ts";
 import { release } from "./sql/release.ts";
+import { storeAttemptRecords } from "./sql/store-records.ts";
 
 /** A pending run, locked with its thread. */
 type WaitingRun = EndedRun & { delete_thread?: boolean };
@@ -101,6 +102,9 @@ export const createRunEnds = (
         if (outcome !== undefined && held.readerId !== null && held.readerId !== readerHere) {
           return await finishInTransaction(transaction, { attempt, outcome, lastCheckpoint: undefined });
         }
+        // The trace goes with the run; its usage stays.
+        if (outcome?.records !== undefined && outcome.records.usage.length > 0)
+          await storeAttemptRecords(transaction, attempt, { ...outcome.records, spans: null });
         await checkpoints.deleteThread(threadId, transaction);
         await deleteThreads(transaction, [threadId], outcome ?? cancelled("rollback"));
         return { waiting: 0 };

@@ -82,6 +82,27 @@ export const EXECUTION_OPTIONS = {
     ...seconds(1, 2_592_000),
     description: "Seconds for which events of an ended run can be replayed.",
   },
+  traces: {
+    environment: ["TRACES"],
+    default: "all",
+    expected: "all, errors or off",
+    schema: z.enum(["all", "errors", "off"]),
+    description:
+      "Which runs' traces are stored. errors: of runs that end with an error or a time-out. off: none; tokens are counted all the same.",
+  },
+  traceRetentionSeconds: {
+    environment: ["TRACE_RETENTION_SECONDS"],
+    default: "604800",
+    ...seconds(1, 315_360_000),
+    description: "Seconds for which traces of runs are kept.",
+  },
+  usageRetentionSeconds: {
+    environment: ["USAGE_RETENTION_SECONDS"],
+    // 400 days: a year can be compared with the year before it.
+    default: "34560000",
+    ...seconds(86_400, 315_360_000),
+    description: "Seconds for which the tokens of models are kept, also of deleted runs.",
+  },
   leaseSeconds: {
     environment: ["LEASE_SECONDS"],
     default: "10",

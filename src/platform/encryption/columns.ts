@@ -32,6 +32,10 @@ export interface RunKey extends AssistantKey, ThreadKey, RunIdKey {}
 export interface EventKey extends RunIdKey {
   seq: number;
 }
+export interface TracePartKey extends RunIdKey {
+  attempt: number;
+  part: number;
+}
 export interface CronKey {
   cron_id: string;
 }
@@ -127,6 +131,9 @@ export const ENCRYPTED_COLUMNS = {
     webhook: addressColumn(ofWebhook),
   },
   run_events: { data: textColumn(({ run_id: id, seq }: EventKey) => `event ${id} ${seq}`) },
+  run_traces: {
+    spans: textColumn(({ run_id: id, attempt, part }: TracePartKey) => `trace ${id} ${attempt} ${part}`),
+  },
   // A delivery copies its run, or the error that was encrypted for the thread.
   webhook_deliveries: {
     error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),

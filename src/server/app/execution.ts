@@ -8,7 +8,9 @@ import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
+import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";
+import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
 import { createQueue } from "../../engine/queue/queue.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
@@ -40,6 +42,7 @@ export const openExecution = async (
       byGraph: config.runningRunsByGraph,
     },
   });
+  const traces = createTraceStorage(database);
   const eventLog = createEventLog(database, metrics.eventsLogged);
   const hub = lifecycle.closing(
     createHub({
@@ -79,6 +82,9 @@ export const openExecution = async (
     eventLog,
     processId,
     timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
+    traces: config.traces,
+    costOf: () => undefined,
+    store: (attempt, records) => storeAttemptRecords(database, attempt, records),
     faults,
     metrics,
     logger,
@@ -115,7 +121,19 @@ export const openExecution = async (
   const graphIds = config.role === "api" ? undefined : graphs.ids;
   const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
   lifecycle.closing(startRecovery({ ...workerOptions, metrics }, config.sweepSeconds));
-  return { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses };
+  return {
+    runRepository,
+    everyThread,
+    ends,
+    queue,
+    eventLog,
+    traces,
+    hub,
+    endings,
+    worker,
+    hosting,
+    graphProcesses,
+  };
 };
 
 export type ServerExecution = Awaited<ReturnType<typeof openExecution>>;

@@ -34,8 +34,19 @@ export const createServices = async (
   const { callerLimits, lifecycle, logger } = foundation;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
-  const { runRepository, everyThread, ends, queue, eventLog, hub, endings, worker, hosting, graphProcesses } =
-    execution;
+  const {
+    runRepository,
+    everyThread,
+    ends,
+    queue,
+    eventLog,
+    traces,
+    hub,
+    endings,
+    worker,
+    hosting,
+    graphProcesses,
+  } = execution;
 
   const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
     worker.abandonThreads(threadIds);
@@ -80,6 +91,7 @@ export const createServices = async (
     ends,
     hub,
     eventLog,
+    traces,
     signals,
     processId,
     threadTtl: threadExpiry.defaultTtl,

@@ -1,4 +1,5 @@
 import { startEventRetention } from "../../engine/events/retention.ts";
+import { startTraceRetention } from "../../engine/traces/retention.ts";
 import { startOutboxRetention } from "../../engine/outbox/retention.ts";
 import { startItemExpiry } from "../../api/store/expiry.ts";
 import { startRetention } from "../../api/threads/upkeep/retention.ts";
@@ -17,7 +18,7 @@ const SWEEPS_PER_THREADLESS_SWEEP = 5;
  */
 export const startSweeps = (
   foundation: Foundation,
-  { queue, eventLog }: ServerExecution,
+  { queue, eventLog, traces }: ServerExecution,
   { threads, onThreadsDeleted }: Services,
   { deliveries }: Webhooks,
 ): void => {
@@ -27,6 +28,13 @@ export const startSweeps = (
     startRetention({ database, authorize, checkpoints, onThreadsDeleted, expiry: threadExpiry, logger }),
   );
   lifecycle.closing(startEventRetention(eventLog, config.eventRetentionSeconds, logger));
+  lifecycle.closing(
+    startTraceRetention(
+      traces,
+      { traces: config.traceRetentionSeconds, usage: config.usageRetentionSeconds },
+      logger,
+    ),
+  );
   lifecycle.closing(startOutboxRetention(deliveries, config.webhookRetentionSeconds, logger));
   lifecycle.closing(startItemExpiry(store, storeExpiry.sweepIntervalMinutes, logger));
   lifecycle.closing(

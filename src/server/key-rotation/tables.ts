@@ -32,6 +32,14 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
       ["seq", "bigint"],
     ],
   },
+  run_traces: {
+    key: [
+      ["thread_id", "uuid"],
+      ["run_id", "uuid"],
+      ["attempt", "int"],
+      ["part", "int"],
+    ],
+  },
   webhook_deliveries: {
     key: [["run_id", "uuid"]],
     also: OF_RUN,

@@ -5,6 +5,7 @@ import { createEventPipe } from "../../../src/engine/executors/process/event-pip
 import { RemoteExecution } from "../../../src/engine/executors/process/remote-execution.ts";
 import { WINDOW_CHARACTERS, type EventPair } from "../../../src/engine/executors/process/messages.ts";
 import { eventually } from "../../helpers/conditions.ts";
+import { NO_RECORDS } from "../no-records.ts";
 
 const EVENTS = 500;
 const TEXT = "x".repeat(100_000);
@@ -31,7 +32,7 @@ test("a graph that emits 50 MB faster than they are read waits, and no event is 
     1,
     { delete_thread: false } as ClaimedRunRow,
     sink,
-    { isSuspect: false, publishesProtocol: false, onGraphEnded: () => undefined },
+    { isSuspect: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
     () => undefined,
   );
   const pipe = createEventPipe(

@@ -4,6 +4,7 @@ import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type { GraphExecutor, GraphResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
 import { RemoteExecution } from "../../../src/engine/executors/process/remote-execution.ts";
 import { createHost } from "../../../src/engine/executors/process/host.ts";
+import { NO_RECORDS } from "../no-records.ts";
 
 const SINK: WatchedSink = {
   emit: () => undefined,
@@ -29,7 +30,7 @@ const resultThere = async (result: GraphResult) => {
     1,
     { run_id: "run", delete_thread: false } as ClaimedRunRow,
     SINK,
-    { isSuspect: false, publishesProtocol: false, onGraphEnded: () => undefined },
+    { isSuspect: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
     vi.fn(),
   );
   const host = createHost({

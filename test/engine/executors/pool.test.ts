@@ -8,6 +8,7 @@ import type { AttemptResult, WatchedSink } from "../../../src/engine/executors/e
 import type { ToGraphProcess } from "../../../src/engine/executors/process/messages.ts";
 import { createGraphProcesses } from "../../../src/engine/executors/process/pool.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
+import { NO_RECORDS } from "../no-records.ts";
 
 /** The pool with simulated processes: a real one takes a second to start, and does not fail on request. */
 
@@ -76,6 +77,7 @@ const begin = (pool: ReturnType<typeof aPool>, runId: string, isSuspect = false)
   const execution = pool.execute(run, SINK, {
     isSuspect,
     publishesProtocol: false,
+    records: NO_RECORDS,
     onGraphEnded: () => undefined,
   });
   const state: { result?: AttemptResult } = {};

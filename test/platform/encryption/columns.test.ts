@@ -109,6 +109,7 @@ const DECLARED: Readonly<
     },
   ],
   run_events: [{ ...run, seq: 7 }, { ...run, seq: 8 }, { data: ["event R1 7"] }],
+  run_traces: [{ ...run, attempt: 1, part: 0 }, { ...run, attempt: 1, part: 1 }, { spans: ["trace R1 1 0"] }],
   webhook_deliveries: [
     run,
     others,

@@ -1,4 +1,5 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
+import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { GraphExecution, GraphExecutor, GraphResult } from "../executor.ts";
 import { describeError } from "./described-error.ts";
 import { createEventPipe, type PipedSink } from "./event-pipe.ts";
@@ -20,6 +21,7 @@ interface Hosted {
   execution: GraphExecution<GraphResult>;
   sink: PipedSink;
   wantsValues: boolean;
+  lastRecords?: TraceRecords;
 }
 
 export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
@@ -60,6 +62,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
     logged,
     wantsValues,
     publishesProtocol,
+    keepsSpans,
     acknowledged,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     if (acknowledged) send({ kind: "begun", id });
@@ -69,6 +72,14 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
       executor.execute(run, sink, {
         isSuspect: false,
         publishesProtocol,
+        records: {
+          keepsSpans,
+          onRecords(records, isLast) {
+            const ended = isLast ? hosted.get(id) : undefined;
+            if (ended === undefined) send({ kind: "records", id, records });
+            else ended.lastRecords = records;
+          },
+        },
         onGraphEnded: () => send({ kind: "graph-ended", id }),
       }),
     );
@@ -80,7 +91,7 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
       .then((result) => {
         events.flush();
         hosted.delete(id);
-        send({ kind: "result", id, result });
+        send({ kind: "result", id, result, records: here.lastRecords });
       });
   };
 

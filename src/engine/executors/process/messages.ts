@@ -1,4 +1,5 @@
 import type { AttemptSaver } from "../../../state/checkpoints/types.ts";
+import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { EncryptionSetup } from "../../../platform/encryption/setup.ts";
@@ -43,6 +44,7 @@ export type ToGraphProcess =
       logged: boolean;
       wantsValues: boolean;
       publishesProtocol: boolean;
+      keepsSpans: boolean;
       acknowledged: boolean;
     }
   | { kind: "wanted"; id: number; logged: boolean }
@@ -92,7 +94,9 @@ export type FromGraphProcess =
   /** Answered by `logged` when the log has the events sent before. */
   | { kind: "log"; id: number }
   | { kind: "graph-ended"; id: number }
-  | { kind: "result"; id: number; result: SentResult }
+  | { kind: "records"; id: number; records: TraceRecords }
+  /** `records`: the last of the attempt. */
+  | { kind: "result"; id: number; result: SentResult; records?: TraceRecords | undefined }
   | { kind: "pong"; residentBytes: number };
 
 const EVENT_OVERHEAD_CHARACTERS = 100;

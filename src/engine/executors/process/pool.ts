@@ -120,13 +120,13 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
 
   const receiveResult = (
     member: Member,
-    { id, result }: Extract<FromGraphProcess, { kind: "result" }>,
+    { id, result, records }: Extract<FromGraphProcess, { kind: "result" }>,
   ): void => {
     const execution = member.here.get(id);
     if (execution === undefined) return;
     member.here.delete(id);
     stopTimers.forget(execution);
-    execution.arrived(result);
+    execution.arrived(result, records);
     if (member.suspect !== undefined || member.state === "leaving") return members.leave(member);
     if (member.begun >= runsAtMost) members.wear(member, `it has begun ${member.begun} runs`);
   };
@@ -155,6 +155,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
         return member.here.get(message.id)?.begun();
       case "log":
         return receiveLog(member, message.id);
+      case "records":
+        return member.here.get(message.id)?.recorded(message.records);
       case "graph-ended":
         return receiveGraphEnd(member.here.get(message.id));
       case "result":

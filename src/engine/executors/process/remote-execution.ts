@@ -1,3 +1,4 @@
+import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type {
   AttemptResult,
@@ -85,11 +86,13 @@ export class RemoteExecution implements GraphExecution {
   placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
     const { publishesProtocol } = this.options;
+    const { keepsSpans } = this.options.records;
     this.#place = place;
     this.#isAwaited = acknowledged;
     const wantsValues = this.#wantsValues;
     const { wanted, hasLog: logged } = sink;
-    place.send({ kind: "execute", id, run, wanted, logged, wantsValues, publishesProtocol, acknowledged });
+    const options = { wantsValues, publishesProtocol, keepsSpans, acknowledged };
+    place.send({ kind: "execute", id, run, wanted, logged, ...options });
     sink.onWanted(() => place.send({ kind: "wanted", id, logged: sink.hasLog }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }
@@ -127,12 +130,17 @@ export class RemoteExecution implements GraphExecution {
     else void logged.then(answer);
   }
 
+  recorded(records: TraceRecords): void {
+    this.options.records.onRecords(records, false);
+  }
+
   graphEnded(): void {
     if (!this.#isGraphEnded) this.options.onGraphEnded();
     this.#isGraphEnded = true;
   }
 
-  arrived(result: SentResult): void {
+  arrived(result: SentResult, records?: TraceRecords): void {
+    if (records !== undefined) this.options.records.onRecords(records, true);
     this.end(toResult(result));
   }
 

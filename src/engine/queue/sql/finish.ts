@@ -7,10 +7,12 @@ import {
   encryptedParameter,
   rowsOf,
   statement,
+  type Statement,
 } from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
+import { recordsParameters, storeRecords } from "./store-records.ts";
 
 interface Finish {
   attempt: AttemptSelector;
@@ -52,9 +54,18 @@ const FINISH_PARAMETERS = {
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
 } as const;
 
+/** For runs that recorded something. */
+const RECORDS_PARAMETERS = {
+  ...FINISH_PARAMETERS,
+  ...recordsParameters(
+    ({ outcome }: Finish) => outcome.records,
+    ({ attempt }: Finish) => attempt,
+  ),
+} as const;
+
 /** For runs with a webhook. */
 const VALUES_PARAMETERS = {
-  ...FINISH_PARAMETERS,
+  ...RECORDS_PARAMETERS,
   finalValues: encryptedParameter(
     "webhook_deliveries",
     "final_values",
@@ -65,6 +76,7 @@ const VALUES_PARAMETERS = {
 } as const;
 
 type Sql = Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>;
+type RecordsSql = Readonly<Record<keyof typeof RECORDS_PARAMETERS, string>>;
 
 /** SQL of the parts that differ between one thread and several. */
 interface Selection {
@@ -119,27 +131,51 @@ const finishOne = (sql: Sql, recording?: string): string =>
     recording,
   );
 
-const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql));
+const storing = (sql: RecordsSql, ended = "ended"): string => `,\n${storeRecords(sql, ended)}`;
 
-const NAMES = Object.keys(FINISH_PARAMETERS) as (keyof typeof FINISH_PARAMETERS)[];
-const [ASKED, HELD] = [columnsOf("asked", NAMES), columnsOf("held", NAMES)];
+const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql));
+const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) => finishOne(sql, storing(sql)));
 
 /** Leaves out runs that are locked, or whose thread is. */
-const FINISH_TOGETHER = statement(
-  arraysOf<keyof Sql, Finish, readonly Finish[]>(FINISH_PARAMETERS, (all) => all),
-  (sql) =>
-    finishText(HELD, {
-      locking: `asked as (select * from ${rowsOf("asked", NAMES, sql)}),
+const togetherText = <Name extends keyof RecordsSql>(
+  names: readonly Name[],
+  sql: Readonly<Record<Name, string>>,
+  held: Sql,
+  recording?: (ended: string) => string,
+): string => {
+  const asked = columnsOf("asked", names) as Sql;
+  const ended = `ended join held on ended.run_id = ${held.runId}`;
+  return finishText(
+    held,
+    {
+      locking: `asked as (select * from ${rowsOf("asked", names, sql)}),
 thread as (
-  select thread_id from threadloom.threads where thread_id = any(${sql.threadId}) for no key update skip locked),
+  select thread_id from threadloom.threads where thread_id = any(${(sql as Sql).threadId}) for no key update skip locked),
 held as (
-  select asked.* from thread join asked on ${ASKED.threadId} = thread.thread_id
-    join threadloom.runs r on ${isRunningRun(ASKED)}
+  select asked.* from thread join asked on ${asked.threadId} = thread.thread_id
+    join threadloom.runs r on ${isRunningRun(asked)}
   for no key update of r skip locked)`,
       runs: "held",
-      isRun: isRunningRun(HELD),
-      ended: `ended join held on ended.run_id = ${HELD.runId}`,
-    }),
+      isRun: isRunningRun(held),
+      ended,
+    },
+    recording?.(ended),
+  );
+};
+
+const NAMES = Object.keys(FINISH_PARAMETERS) as (keyof Sql)[];
+const FINISH_TOGETHER = statement(
+  arraysOf<keyof Sql, Finish, readonly Finish[]>(FINISH_PARAMETERS, (all) => all),
+  (sql) => togetherText(NAMES, sql, columnsOf("held", NAMES)),
+);
+
+const RECORDED_NAMES = Object.keys(RECORDS_PARAMETERS) as (keyof RecordsSql)[];
+const RECORDED_TOGETHER = statement(
+  arraysOf<keyof RecordsSql, Finish, readonly Finish[]>(RECORDS_PARAMETERS, (all) => all),
+  (sql) => {
+    const held = columnsOf("held", RECORDED_NAMES);
+    return togetherText(RECORDED_NAMES, sql, held, (ended) => storing(held, ended));
+  },
 );
 
 interface Finished {
@@ -147,15 +183,24 @@ interface Finished {
   unfinished_runs: number;
 }
 
-const FINISHING: GroupedStatement<Finish, Finished> = {
+const groupedBy = (
+  alone: Statement<Finish>,
+  together: Statement<readonly Finish[]>,
+): GroupedStatement<Finish, Finished> => ({
   threadOf: ({ attempt }) => attempt.threadId,
-  isSeparate: ({ outcome: { error, interrupts } }) => error !== null || interrupts.length > LARGE_CHARACTERS,
-  alone: async (queryable, finish) => (await FINISH.query<Finished>(queryable, finish))[0],
+  isSeparate: ({ outcome: { error, interrupts, records } }) =>
+    error !== null || interrupts.length + (records?.spans?.length ?? 0) > LARGE_CHARACTERS,
+  alone: async (queryable, finish) => (await alone.query<Finished>(queryable, finish))[0],
   async together(queryable, all) {
-    const rows = await FINISH_TOGETHER.query<Finished>(queryable, all);
+    const rows = await together.query<Finished>(queryable, all);
     return new Map(rows.map((row) => [row.thread_id, row]));
   },
-};
+});
+
+const FINISHING = groupedBy(FINISH, FINISH_TOGETHER);
+const FINISHING_RECORDED = groupedBy(FINISH_RECORDED, RECORDED_TOGETHER);
+const finishingOf = ({ outcome }: Finish): GroupedStatement<Finish, Finished> =>
+  outcome.records === undefined ? FINISHING : FINISHING_RECORDED;
 
 /**
  * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or if the
@@ -169,19 +214,20 @@ export const finishing = (
   record: RecordEnds | undefined,
 ): { finish: FinishRun<Database>; finishInTransaction: FinishRun<Queryable> } => {
   const finishWithValues =
-    record && statement(VALUES_PARAMETERS, (sql) => finishOne(sql, recorded(record, sql)));
+    record &&
+    statement(VALUES_PARAMETERS, (sql) => finishOne(sql, `${recorded(record, sql)}${storing(sql)}`));
 
   const finishInTransaction: FinishRun<Queryable> = async (queryable, finish) =>
     answerOf(
       finishWithValues === undefined || finish.outcome.final === undefined
-        ? await FINISHING.alone(queryable, finish)
+        ? await finishingOf(finish).alone(queryable, finish)
         : (await finishWithValues.query<Finished>(queryable, finish))[0],
     );
   return {
     finishInTransaction,
     finish: async (database, finish) =>
       finish.outcome.final === undefined
-        ? answerOf(await database.grouped(FINISHING, finish))
+        ? answerOf(await database.grouped(finishingOf(finish), finish))
         : await finishInTransaction(database, finish),
   };
 };

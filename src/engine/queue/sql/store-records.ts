@@ -1,0 +1,90 @@
+import type { Encryption, Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
+import type { AttemptRecords, AttemptSelector } from "../attempts.ts";
+import { ENDED_COLUMNS } from "../columns.ts";
+
+type Records<Source> = (source: Source) => AttemptRecords | undefined;
+
+/** Parameters of `storeRecords`. */
+export const recordsParameters = <Source>(
+  recordsOf: Records<Source>,
+  attemptOf: (source: Source) => AttemptSelector,
+) =>
+  ({
+    recordsPart: ["integer", (source: Source) => recordsOf(source)?.part ?? null],
+    attemptStartedAt: ["timestamptz", (source: Source) => recordsOf(source)?.startedAt ?? null],
+    spans: [
+      "text",
+      (source: Source) => recordsOf(source)?.spans ?? null,
+      (source: Source, encryption: Encryption) => {
+        const { runId, attempt } = attemptOf(source);
+        const { spans = null, part = 0 } = recordsOf(source) ?? {};
+        return encryption.stored("run_traces", "spans", spans, { run_id: runId, attempt, part });
+      },
+    ],
+    usage: [
+      "jsonb",
+      (source: Source) => {
+        const { usage = [] } = recordsOf(source) ?? {};
+        return usage.length === 0 ? null : JSON.stringify(usage);
+      },
+    ],
+  }) as const;
+
+type RecordsSql = Readonly<Record<keyof ReturnType<typeof recordsParameters>, string>>;
+
+const USAGE_COLUMNS =
+  "model, calls, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens, cost";
+
+/**
+ * CTEs that store the records of attempts beside the statement that ends them. `from`: a relation with the rows `ended`
+ * (`ENDED_COLUMNS`), and the values. `on conflict`: an earlier try may have been committed. Indexes: run_traces_pkey,
+ * model_usage_pkey, runs_pkey.
+ */
+export const storeRecords = (sql: RecordsSql, from: string): string => `stored_spans as (
+  insert into threadloom.run_traces (thread_id, run_id, attempt, part, started_at, spans)
+  select ended.thread_id, ended.run_id, ended.attempt, ${sql.recordsPart}, ${sql.attemptStartedAt}, ${sql.spans}
+  from ${from} where ${sql.spans} is not null
+  on conflict do nothing),
+stored_usage as (
+  insert into threadloom.model_usage (run_id, attempt, part, thread_id, assistant_id, graph_id, caller, ${USAGE_COLUMNS})
+  select ended.run_id, ended.attempt, ${sql.recordsPart}, ended.thread_id, ended.assistant_id, ended.graph_id, r.caller, ${USAGE_COLUMNS}
+  from ${from} join threadloom.runs r on r.thread_id = ended.thread_id and r.run_id = ended.run_id
+    cross join lateral jsonb_to_recordset(${sql.usage}) as used(model text, calls integer, input_tokens bigint,
+      output_tokens bigint, cache_read_tokens bigint, cache_creation_tokens bigint, reasoning_tokens bigint, cost numeric)
+  where ${sql.usage} is not null
+  on conflict do nothing)`;
+
+interface Stored {
+  attempt: AttemptSelector;
+  records: AttemptRecords;
+}
+
+/** The lock keeps a deletion of the thread from missing the new rows. Indexes: threads_pkey, runs_pkey. */
+const STORE = statement(
+  {
+    threadId: ["uuid", ({ attempt }: Stored) => attempt.threadId],
+    runId: ["uuid", ({ attempt }: Stored) => attempt.runId],
+    attempt: ["integer", ({ attempt }: Stored) => attempt.attempt],
+    ...recordsParameters(
+      ({ records }: Stored) => records,
+      ({ attempt }: Stored) => attempt,
+    ),
+  },
+  (sql) => `with thread as (
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for key share),
+ended as (
+  select ${ENDED_COLUMNS} from thread join threadloom.runs r on r.thread_id = thread.thread_id
+  where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'),
+${storeRecords(sql, "ended")}
+select run_id from ended`,
+);
+
+/** Does nothing if the attempt no longer holds the run. */
+export const storeAttemptRecords = async (
+  queryable: Queryable,
+  attempt: AttemptSelector,
+  records: AttemptRecords,
+): Promise<void> => {
+  await STORE.query(queryable, { attempt, records });
+};

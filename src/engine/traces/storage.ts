@@ -1,0 +1,88 @@
+import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
+import { OF_RUN, type RunSelector } from "../queue/attempts.ts";
+
+export interface TracePart {
+  attempt: number;
+  part: number;
+  started_at: Date;
+  /** JSON objects separated by commas. */
+  spans: string;
+}
+
+/** Of a run's attempts together, as `PricedUsage`. */
+export interface UsageOfModel {
+  model: string;
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens: number;
+  cache_creation_tokens: number;
+  reasoning_tokens: number;
+  cost: number | null;
+}
+
+/** A run has few attempts, and each 256 KB at most. */
+const PARTS_AT_MOST = 5_000;
+
+/** Index: run_traces_pkey. */
+const READ = statement(
+  OF_RUN,
+  (sql) => `select run_id, attempt, part, started_at, spans from threadloom.run_traces
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} order by attempt, part limit ${PARTS_AT_MOST}`,
+);
+
+/** Sums of `model_usage`, as numbers. */
+export const USAGE_SUMS = [
+  "calls",
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_creation_tokens",
+  "reasoning_tokens",
+]
+  .map((column) => `sum(u.${column})::float8 as ${column}`)
+  .concat("sum(u.cost)::float8 as cost")
+  .join(", ");
+
+/** Index: model_usage_pkey. */
+const USAGE = statement(
+  { runId: "uuid" },
+  (sql) =>
+    `select u.model, ${USAGE_SUMS} from threadloom.model_usage u where u.run_id = ${sql.runId} group by u.model order by u.model`,
+);
+
+const deleting = (table: "run_traces" | "model_usage", key: string) =>
+  statement(
+    { retentionSeconds: "float8", limit: "bigint" },
+    (sql) => `delete from threadloom.${table} where (${key}) in (
+  select ${key} from threadloom.${table} where created_at < now() - make_interval(secs => ${sql.retentionSeconds})
+  order by created_at limit ${sql.limit} for update skip locked) returning 1`,
+  );
+
+/** Indexes: run_traces_by_age, run_traces_pkey. */
+const DELETE_TRACES = deleting("run_traces", "thread_id, run_id, attempt, part");
+/** Indexes: model_usage_by_age, model_usage_pkey. */
+const DELETE_USAGE = deleting("model_usage", "run_id, attempt, part, model");
+
+export const createTraceStorage = (database: Database) => ({
+  /** In the order of attempts and parts. */
+  async read(run: RunSelector): Promise<TracePart[]> {
+    const rows = await READ.query<TracePart & { run_id: string }>(database, run);
+    return await database.encryption.decryptedRows("run_traces", rows);
+  },
+
+  usageOf: (runId: string): Promise<UsageOfModel[]> => USAGE.query<UsageOfModel>(database, { runId }),
+
+  /** Parts removed; `limit`: at most. */
+  async deleteTraces(retentionSeconds: number, limit: number): Promise<number> {
+    return (await DELETE_TRACES.query(database, { retentionSeconds, limit })).length;
+  },
+
+  /** Rows removed; `limit`: at most. */
+  async deleteUsage(retentionSeconds: number, limit: number): Promise<number> {
+    return (await DELETE_USAGE.query(database, { retentionSeconds, limit })).length;
+  },
+});
+
+export type TraceStorage = ReturnType<typeof createTraceStorage>;
