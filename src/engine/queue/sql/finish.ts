@@ -10,7 +10,8 @@ import {
 } from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
-import { recorded, type RecordEnds } from "./ended.ts";
+import { recorded, withPushes, type RecordEnds, type RecordPushes } from "./ended.ts";
+import { lockThread } from "./lock-threads.ts";
 
 interface Finish {
   attempt: AttemptSelector;
@@ -106,12 +107,16 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
 from ${ended} where t.thread_id = ${sql.threadId}
 returning t.thread_id, t.unfinished_runs`;
 
+/** A statement without `recording` ends no run of a thread with push notifications. */
+const WITHOUT_PUSHES = "pushes is null";
+
 const finishOne = (sql: Sql, recording?: string): string =>
   finishText(
     sql,
     {
       locking: `thread as (
-  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update)`,
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId}
+    ${recording === undefined ? `and ${WITHOUT_PUSHES} ` : ""}for no key update)`,
       runs: "thread",
       isRun: `r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'`,
       ended: "ended",
@@ -131,7 +136,8 @@ const FINISH_TOGETHER = statement(
     finishText(HELD, {
       locking: `asked as (select * from ${rowsOf("asked", NAMES, sql)}),
 thread as (
-  select thread_id from threadloom.threads where thread_id = any(${sql.threadId}) for no key update skip locked),
+  select thread_id from threadloom.threads where thread_id = any(${sql.threadId}) and ${WITHOUT_PUSHES}
+  for no key update skip locked),
 held as (
   select asked.* from thread join asked on ${ASKED.threadId} = thread.thread_id
     join threadloom.runs r on ${isRunningRun(ASKED)}
@@ -142,46 +148,64 @@ held as (
     }),
 );
 
-interface Finished {
+interface FinishedRow {
   thread_id: string;
   unfinished_runs: number;
 }
 
-const FINISHING: GroupedStatement<Finish, Finished> = {
+const FINISHING: GroupedStatement<Finish, FinishedRow> = {
   threadOf: ({ attempt }) => attempt.threadId,
   isSeparate: ({ outcome: { error, interrupts } }) => error !== null || interrupts.length > LARGE_CHARACTERS,
-  alone: async (queryable, finish) => (await FINISH.query<Finished>(queryable, finish))[0],
+  alone: async (queryable, finish) => (await FINISH.query<FinishedRow>(queryable, finish))[0],
   async together(queryable, all) {
-    const rows = await FINISH_TOGETHER.query<Finished>(queryable, all);
+    const rows = await FINISH_TOGETHER.query<FinishedRow>(queryable, all);
     return new Map(rows.map((row) => [row.thread_id, row]));
   },
 };
 
-/**
- * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or if the
- * database lost `lastCheckpoint` in a crash.
- */
-type FinishRun<On> = (on: On, finish: Finish) => Promise<{ waiting: number } | undefined>;
+export interface Finished {
+  /** Pending runs of the thread. */
+  waiting: number;
+  /** Push notifications of the thread may be due. */
+  pushes?: true;
+}
 
-const answerOf = (row: Finished | undefined) => row && { waiting: row.unfinished_runs };
+/** Undefined if the attempt no longer holds the run, or if the database lost `lastCheckpoint` in a crash. */
+type FinishRun<On> = (on: On, finish: Finish) => Promise<Finished | undefined>;
 
 export const finishing = (
   record: RecordEnds | undefined,
+  recordPushes: RecordPushes | undefined,
 ): { finish: FinishRun<Database>; finishInTransaction: FinishRun<Queryable> } => {
   const finishWithValues =
     record && statement(VALUES_PARAMETERS, (sql) => finishOne(sql, recorded(record, sql)));
+  const finishWithPushes = statement(FINISH_PARAMETERS, (sql) => finishOne(sql, withPushes(recordPushes)));
 
-  const finishInTransaction: FinishRun<Queryable> = async (queryable, finish) =>
-    answerOf(
-      finishWithValues === undefined || finish.outcome.final === undefined
-        ? await FINISHING.alone(queryable, finish)
-        : (await finishWithValues.query<Finished>(queryable, finish))[0],
-    );
+  /** Of a thread with push notifications. The caller holds its lock, so this sees all that were set before the end. */
+  const withPushesOf = async (transaction: Queryable, finish: Finish): Promise<Finished | undefined> => {
+    const [row] = await finishWithPushes.query<FinishedRow>(transaction, finish);
+    return row && { waiting: row.unfinished_runs, pushes: true };
+  };
+  const withValues = async (queryable: Queryable, finish: Finish): Promise<Finished | undefined> => {
+    const [row] = await (finishWithValues ?? finishWithPushes).query<FinishedRow>(queryable, finish);
+    return row && { waiting: row.unfinished_runs };
+  };
+
   return {
-    finishInTransaction,
-    finish: async (database, finish) =>
-      finish.outcome.final === undefined
-        ? answerOf(await database.grouped(FINISHING, finish))
-        : await finishInTransaction(database, finish),
+    finishInTransaction: async (transaction, finish) => {
+      if (finish.outcome.final !== undefined) return await withValues(transaction, finish);
+      const row = await FINISHING.alone(transaction, finish);
+      return row ? { waiting: row.unfinished_runs } : await withPushesOf(transaction, finish);
+    },
+
+    finish: async (database, finish) => {
+      if (finish.outcome.final !== undefined) return await withValues(database, finish);
+      const row = await database.grouped(FINISHING, finish);
+      if (row !== undefined) return { waiting: row.unfinished_runs };
+      return await database.transaction(async (transaction) => {
+        await lockThread(transaction, finish.attempt.threadId);
+        return await withPushesOf(transaction, finish);
+      });
+    },
   };
 };
