@@ -55,6 +55,7 @@ create table threads (
   ttl_strategy      text check (ttl_strategy in ('delete', 'keep_latest')),
   ttl_minutes       double precision,
   expires_at        timestamptz,
+  pushes            boolean,                      -- true: tasks here have rows in push_notifications; otherwise null
   created_at        timestamptz not null default now(),
   updated_at        timestamptz not null default now(),
   state_updated_at  timestamptz not null default now(),
@@ -414,6 +415,32 @@ create index webhook_deliveries_due_of_caller on webhook_deliveries (caller, due
 create index webhook_deliveries_failed on webhook_deliveries (run_id) where state = 'failed';
 create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;
 create index webhook_deliveries_of_thread on webhook_deliveries (thread_id, run_id);
+
+-- Push notifications --------------------------------------------------------------------------------------------------
+
+-- Where the A2A protocol sends a task when its run ends. Each row is a configuration and its delivery in one, with the
+-- columns of webhook_deliveries: see src/engine/outbox/README.md.
+create table push_notifications (
+  push_id         uuid primary key,
+  thread_id       uuid not null,
+  task_run_id     uuid not null references runs on delete cascade, -- the first run of the task
+  configuration   text not null,                -- JSON: id, url, token, scheme, credentials, version
+  caller          text not null,                -- as in webhook_deliveries
+  receiver        text not null,
+  state           text not null default 'idle' check (state in ('idle', 'pending', 'delivered', 'failed')), -- idle: no end yet
+  attempts        integer not null default 0,   -- the fence: grows with each end of a run and each claim
+  failures        integer not null default 0,
+  due_at          timestamptz not null default now(),
+  give_up_at      timestamptz not null default now() + interval '3 days',
+  last_attempt_at timestamptz,
+  last_status     integer,
+  last_error      text,
+  settled_at      timestamptz,
+  created_at      timestamptz not null default now()
+);
+create index push_notifications_of_task on push_notifications (task_run_id);
+create index push_notifications_due on push_notifications (due_at) where state = 'pending';
+create index push_notifications_due_of_caller on push_notifications (caller, due_at) where state = 'pending';
 
 -- Keys ----------------------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SOURCE = join(ROOT, "src");
 
 const WRITERS: Record<string, readonly string[]> = {
-  // Key rotation writes every table that holds encrypted columns.
-  $: ["key-rotation"],
+  // Key rotation writes every table that holds encrypted columns. The outbox has one text for its two tables.
+  $: ["key-rotation", "outbox"],
   // A trigger of its migration writes it.
   api_key_changes: [],
   api_keys: ["access"],
@@ -26,6 +26,7 @@ const WRITERS: Record<string, readonly string[]> = {
   encrypting_servers: ["database"],
   encryption_keys: ["database"],
   migrations: ["database"],
+  push_notifications: ["outbox"],
   // queue/ removes the events of a run in the statement that removes the run.
   run_events: ["events", "queue"],
   runs: ["queue"],

@@ -105,6 +105,9 @@ const a2a = (assistant: string, threadId: string): Operation[] => {
     historyLength: 1,
     returnImmediately: true,
   };
+  const url = "https://receiver.invalid/hook";
+  const push = { id: "1", url, token: "x", authentication: { scheme: "Bearer", credentials: "y" } };
+  const formerPush = { id: "1", url, token: "x", authentication: { schemes: ["Bearer"], credentials: "y" } };
   return [
     post(
       "/a2a/{assistant_id}",
@@ -118,12 +121,14 @@ const a2a = (assistant: string, threadId: string): Operation[] => {
         rpc("CancelTask", { id: task }),
         rpc("SubscribeToTask", { id: task }),
         rpc("GetExtendedAgentCard", {}),
-        rpc("CreateTaskPushNotificationConfig", {
-          taskId: task,
-          configId: "1",
-          config: { url: "https://receiver.invalid/hook", token: "x" },
+        rpc("CreateTaskPushNotificationConfig", { ...push, taskId: task }),
+        rpc("SendMessage", {
+          message,
+          configuration: { ...(configuration as object), taskPushNotificationConfig: push },
         }),
+        rpc("GetTaskPushNotificationConfig", { taskId: task, id: "1" }),
         rpc("ListTaskPushNotificationConfigs", { taskId: task }),
+        rpc("DeleteTaskPushNotificationConfig", { taskId: task, id: "1" }),
       ],
       { "a2a-version": "1.0" },
     ),
@@ -135,8 +140,15 @@ const a2a = (assistant: string, threadId: string): Operation[] => {
       rpc("tasks/resubscribe", { id: task }),
       rpc("tasks/pushNotificationConfig/set", {
         taskId: task,
-        pushNotificationConfig: { url: "https://receiver.invalid/hook" },
+        pushNotificationConfig: formerPush,
       }),
+      rpc("message/send", {
+        message: former,
+        configuration: { blocking: false, pushNotificationConfig: formerPush },
+      }),
+      rpc("tasks/pushNotificationConfig/get", { id: task, pushNotificationConfigId: "1" }),
+      rpc("tasks/pushNotificationConfig/list", { id: task }),
+      rpc("tasks/pushNotificationConfig/delete", { id: task, pushNotificationConfigId: "1" }),
       rpc("agent/getAuthenticatedExtendedCard", {}),
     ]),
     post("/a2a/{assistant_id}/message:send", assistant, [{ message, configuration }], {

@@ -120,7 +120,10 @@ export const ROUTES: Record<string, Expected> = {
   "GET /a2a/:assistant_id/tasks/:task": asks("threads:read"),
   "POST /a2a/:assistant_id/tasks/:task": { ...asks("threads:read"), query: ":cancel" },
   "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": asks("threads:read"),
-  "POST /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": given({}, "threads:read"),
+  "POST /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": given(
+    { url: "https://receiver.invalid/hook" },
+    "threads:read",
+  ),
   "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs/:config_id": asks("threads:read"),
   "DELETE /a2a/:assistant_id/tasks/:task/pushNotificationConfigs/:config_id": asks("threads:read"),
 

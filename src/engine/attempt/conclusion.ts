@@ -39,6 +39,7 @@ export interface RunEnding {
 export interface EndsOutbox {
   toFinalValues(json: string | undefined, interrupts: string | undefined): FinalValues;
   onRecorded(): void;
+  onPushesDue(): void;
 }
 
 export interface ConclusionParts extends OutcomesParts {
@@ -180,6 +181,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     faults.reached("after-finish");
     if (finished === undefined) return undefined;
     final?.onRecorded();
+    if (finished.pushes === true) outbox?.onPushesDue();
     if (finished.waiting > 0) await letNextStart(run.thread_id);
     return {
       status: outcome.status,

@@ -25,10 +25,24 @@ export const requestModes = (modes: readonly string[]): RequestedModes => {
   return { langGraph: [...langGraph], events: modes.includes("events") };
 };
 
-/** `steps`: tasks without their inputs and results, which repeat the state. */
-const stepOf = (task: unknown): string => {
-  const { id, name } = task as { id: string; name: string };
-  return JSON.stringify({ id, name, ended: !("input" in (task as object)) });
+interface LangGraphTask {
+  id: string;
+  name: string;
+  /** Absent at the end of the task. */
+  input?: unknown;
+  result?: unknown;
+  interrupts?: readonly unknown[];
+}
+
+/**
+ * `steps`: tasks without their inputs and results, which repeat the state. LangGraph does not say whether a task failed,
+ * but a task that failed wrote nothing.
+ */
+const stepOf = (task: LangGraphTask): string => {
+  const { id, name, result, interrupts = [] } = task;
+  if ("input" in task) return JSON.stringify({ id, name, ended: false });
+  const wrote = typeof result !== "object" || (result !== null && Object.keys(result).length > 0);
+  return JSON.stringify({ id, name, ended: true, asked: interrupts.length > 0, wrote });
 };
 
 interface MessageWithId {
@@ -105,7 +119,7 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit, hidde
         if (namespace.length === 0) accumulator?.addState(payload);
         return;
       case "tasks":
-        if (wanted.has("steps")) emit(`steps${suffix}`, () => stepOf(payload));
+        if (wanted.has("steps")) emit(`steps${suffix}`, () => stepOf(payload as LangGraphTask));
         if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));
         return;
       case "checkpoints":

@@ -6,14 +6,19 @@ import { createBackOff } from "../../platform/lib/back-off.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { receiverOf } from "../../platform/domain/webhook-address.ts";
 import type { HeldDelivery } from "./claim.ts";
-import type { Deliveries, SentDelivery } from "./deliveries.ts";
 import { pauseSeconds } from "./schedule.ts";
+import type { sendingOf } from "./sending.ts";
 import { createTries, type SendResult } from "./tries.ts";
 
-export interface DispatcherParts {
-  deliveries: Pick<Deliveries, "claim" | "read" | "delivered" | "failed" | "handBack">;
+export interface DispatcherParts<Sent extends { url: string }> {
+  /** For log lines: the name of a delivery, and of the field with its id. */
+  words?: { name: string; id: string };
+  deliveries: ReturnType<ReturnType<typeof sendingOf>> & {
+    /** Undefined if this process no longer holds the delivery. */
+    read(held: HeldDelivery): Promise<Sent | undefined>;
+  };
   /** Rejects only on a bug; ends within SEND_SECONDS_AT_MOST, or soon after `signal` aborts. */
-  send(delivery: SentDelivery, signal: AbortSignal): Promise<SendResult>;
+  send(delivery: Sent, signal: AbortSignal): Promise<SendResult>;
   own: boolean;
   faults: Faults;
   logger: Logger;
@@ -35,10 +40,17 @@ const CLOSE_MS = 2_000;
 const SETTLE_FOR_MS = 30_000;
 
 /** Sends each delivery at least once: a process may die between sending and storing. */
-export const createDispatcher = ({ deliveries, send, own, faults, logger }: DispatcherParts) => {
-  const couldNotPoll = logFailure(logger, "webhooks could not be sent");
+export const createDispatcher = <Sent extends { url: string }>({
+  words: { name, id: idName } = { name: "webhook", id: "run_id" },
+  deliveries,
+  send,
+  own,
+  faults,
+  logger,
+}: DispatcherParts<Sent>) => {
+  const couldNotPoll = logFailure(logger, `${name}s could not be sent`);
   const failing = createBackOff();
-  const tries = createTries(logger);
+  const tries = createTries(logger, `${name}s`);
   const stopping = new AbortController();
   const sending = new Map<Promise<void>, HeldDelivery>();
   let opened = false;
@@ -47,17 +59,17 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
   let wanted = false;
 
   const settle = async (held: HeldDelivery, receiver: string, result: SendResult): Promise<void> => {
-    const log = { run_id: held.runId, receiver, attempt: held.attempt };
+    const log = { [idName]: held.id, receiver, attempt: held.attempt };
     if (result.kind === "stopped") return await deliveries.handBack(held);
     if (result.kind === "delivered") {
       await deliveries.delivered(held, result.status);
-      return logger.debug({ ...log, status: result.status }, "webhook delivered");
+      return logger.debug({ ...log, status: result.status }, `${name} delivered`);
     }
     const { status, reason, retryAfter, forGood = false } = result;
     const pause = pauseSeconds(held.failures + 1, retryAfter);
     const givenUp = await deliveries.failed(held, { status, reason, pauseSeconds: pause, forGood });
-    if (givenUp === true) logger.warn({ ...log, status, reason }, "webhook given up");
-    else logger.debug({ ...log, status, reason, pause }, "webhook failed; it is tried again");
+    if (givenUp === true) logger.warn({ ...log, status, reason }, `${name} given up`);
+    else logger.debug({ ...log, status, reason, pause }, `${name} failed; it is tried again`);
   };
 
   /** Undefined if this process no longer holds the delivery. Throws passing faults. */
@@ -70,7 +82,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
       return { receiver: receiverOf(row.url), result: await send(row, stopping.signal) };
     } catch (error) {
       if (isPassing(error)) throw error;
-      logger.error({ err: error, run_id: held.runId }, "a webhook could not be sent");
+      logger.error({ err: error, [idName]: held.id }, `a ${name} could not be sent`);
       // Counts as a failed try, with growing pauses and an end: a value that can't be decrypted now can't be
       // in a minute.
       const reason =
@@ -95,7 +107,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
     } catch (error) {
       // The lease ends, and the delivery is tried again.
       if (isPassing(error)) couldNotPoll(error);
-      else logger.error({ err: error, run_id: held.runId }, "the result of a webhook could not be stored");
+      else logger.error({ err: error, [idName]: held.id }, `the result of a ${name} could not be stored`);
     }
   };
 
@@ -117,7 +129,7 @@ export const createDispatcher = ({ deliveries, send, own, faults, logger }: Disp
       own,
       leaseSeconds: LEASE_SECONDS,
     });
-    for (const runId of givenUp) logger.warn({ run_id: runId }, "webhook given up");
+    for (const id of givenUp) logger.warn({ [idName]: id }, `${name} given up`);
     for (const one of held) start(one);
     return held.length + givenUp.length > 0;
   };

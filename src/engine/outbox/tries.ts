@@ -36,6 +36,7 @@ const resultOf = (result: Exclude<SendResult, { kind: "stopped" }>): TryResult =
 
 export const createTries = (
   logger: Pick<Logger, "warn">,
+  names = "webhooks",
   now: () => number = () => performance.now(),
 ): { note(receiver: string, result: SendResult): void; figures(): Readonly<TryCounts> } => {
   const counts = Object.fromEntries(RESULTS.map((result) => [result, 0])) as TryCounts;
@@ -58,13 +59,13 @@ export const createTries = (
       if (result.kind === "delivered") {
         if (failures === undefined) return;
         failing.delete(receiver);
-        return warn({ receiver, failures }, "a receiver takes webhooks again");
+        return warn({ receiver, failures }, `a receiver takes ${names} again`);
       }
       if (failures !== undefined) return void failing.set(receiver, failures + 1);
       failing.set(receiver, 1);
       const { status, reason, forGood = false } = result;
       const next = forGood ? "this one is given up" : "they are tried again";
-      warn({ receiver, status, reason }, `a receiver does not take webhooks; ${next}`);
+      warn({ receiver, status, reason }, `a receiver does not take ${names}; ${next}`);
     },
     figures: () => ({ ...counts }),
   };

@@ -4,9 +4,9 @@ import type { CancelAction, CancelReason, EndedRun } from "../../platform/databa
 import type { AttemptSelector, RunEnd, RunOutcome } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
 import { deletingThreads } from "./sql/delete-threads.ts";
-import type { RecordEnds } from "./sql/ended.ts";
+import type { RecordEnds, RecordPushes } from "./sql/ended.ts";
 import { endingWaiting, numberEnds } from "./sql/end-waiting.ts";
-import { finishing } from "./sql/finish.ts";
+import { finishing, type Finished } from "./sql/finish.ts";
 import { forgetting } from "./sql/forget.ts";
 import { lockAttempt } from "./sql/lock-attempt.ts";
 import { lockThread } from "./sql/lock-threads.ts";
@@ -30,9 +30,10 @@ export const createRunEnds = (
   database: Database,
   checkpoints: Pick<CheckpointStorage, "deleteRun" | "deleteThread">,
   recordEnds?: RecordEnds,
+  recordPushes?: RecordPushes,
 ) => {
-  const { finish, finishInTransaction } = finishing(recordEnds);
-  const endWaiting = endingWaiting(recordEnds);
+  const { finish, finishInTransaction } = finishing(recordEnds, recordPushes);
+  const endWaiting = endingWaiting(recordEnds, recordPushes);
   const deleteThreads = deletingThreads(recordEnds);
   const { forgetRun, forgetRuns } = forgetting(recordEnds);
 
@@ -69,7 +70,7 @@ export const createRunEnds = (
       attempt: AttemptSelector,
       outcome: RunOutcome,
       lastCheckpoint?: { checkpointNs: string; checkpointId: string },
-    ): Promise<{ waiting: number } | undefined> => finish(database, { attempt, outcome, lastCheckpoint }),
+    ): Promise<Finished | undefined> => finish(database, { attempt, outcome, lastCheckpoint }),
 
     /** False if the attempt no longer holds the run. */
     async rollBack(attempt: AttemptSelector): Promise<boolean> {
@@ -93,7 +94,7 @@ export const createRunEnds = (
       attempt: AttemptSelector,
       outcome: RunOutcome | undefined,
       readerHere: string,
-    ): Promise<{ waiting: number } | undefined> {
+    ): Promise<Finished | undefined> {
       const { threadId } = attempt;
       return await database.transaction(async (transaction) => {
         await lockThread(transaction, threadId, { forDeletion: true });

@@ -247,6 +247,29 @@ interface WebhookDeliveriesTable {
   settled_at: NullableTimestamp;
 }
 
+interface PushNotificationsTable {
+  push_id: string;
+  thread_id: string;
+  /** The first run of the task. */
+  task_run_id: string;
+  /** JSON of a `PushConfig` (engine/outbox/pushes.ts). */
+  configuration: string;
+  /** As in `webhook_deliveries`, like the columns below. */
+  caller: string;
+  receiver: string;
+  /** `idle`: no run of the task has ended since the configuration was made. */
+  state: Generated<"idle" | "pending" | "delivered" | "failed">;
+  attempts: Generated<number>;
+  failures: Generated<number>;
+  due_at: Timestamp;
+  give_up_at: Timestamp;
+  last_attempt_at: NullableTimestamp;
+  last_status: number | null;
+  last_error: string | null;
+  settled_at: NullableTimestamp;
+  created_at: Timestamp;
+}
+
 export interface Tables {
   api_keys: ApiKeysTable;
   assistants: AssistantsTable;
@@ -260,6 +283,7 @@ export interface Tables {
   crons: CronsTable;
   store_items: StoreItemsTable;
   webhook_deliveries: WebhookDeliveriesTable;
+  push_notifications: PushNotificationsTable;
 }
 
 export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;

@@ -29,6 +29,9 @@ export interface RunIdKey {
   run_id: string;
 }
 export interface RunKey extends AssistantKey, ThreadKey, RunIdKey {}
+export interface PushKey {
+  push_id: string;
+}
 export interface EventKey extends RunIdKey {
   seq: number;
 }
@@ -62,6 +65,7 @@ const ofThread = (name: string, key: ThreadKey): string => placeOf("threads", na
 const ofRun = (name: string, key: RunIdKey): string => placeOf("runs", name, key.run_id);
 const ofCron = (name: string, key: CronKey): string => placeOf("crons", name, key.cron_id);
 const ofWebhook = (key: RunIdKey): string => `webhook ${key.run_id}`;
+const ofPush = (key: PushKey): string => `push ${key.push_id}`;
 
 /** The database copies values between assistants and their versions. */
 const ASSISTANT = {
@@ -142,6 +146,7 @@ export const ENCRYPTED_COLUMNS = {
     last_error: textColumn(ofWebhook),
     final_values: bytesColumn((key: ThreadKey) => `values ${key.thread_id}`),
   },
+  push_notifications: { configuration: textColumn(ofPush), last_error: textColumn(ofPush) },
   checkpoint_elements: {
     elements: textColumn(
       ({ list, position }: { list: number; position: number }) => `elements ${list} ${position}`,

@@ -1,9 +1,5 @@
 import { Role, type Message, type SendMessageRequest } from "@a2a-js/sdk";
-import {
-  PushNotificationNotSupportedError,
-  RequestMalformedError,
-  UnsupportedOperationError,
-} from "@a2a-js/sdk/errors";
+import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
 import { taskNotFound, ThreadChangedError } from "../../platform/domain/errors.ts";
@@ -14,7 +10,8 @@ import type { Task } from "../calls/tasks.ts";
 import { inputOf, resumeOf } from "./messages.ts";
 import { contextIdOf, historyLengthOf } from "./parameters.ts";
 import type { Context, TaskRepository } from "./repository.ts";
-import type { AgentRequest } from "./request.ts";
+import type { PushConfigs } from "./push-configs.ts";
+import type { AgentRequest, Version } from "./request.ts";
 import { FIRST_MESSAGE_ID, MESSAGE_ID, selectorOf, TERMINAL } from "./tasks.ts";
 
 const MESSAGE_ID_AT_MOST = 500;
@@ -40,7 +37,7 @@ const taskOfCreated = ({ row }: CreatedRun, firstRunId: string): Task => ({
 });
 
 /** Takes messages: each starts a task, or answers one that waits for input. */
-export const createAccepting = (calls: CallService, repository: TaskRepository) => {
+export const createAccepting = (calls: CallService, repository: TaskRepository, pushConfigs: PushConfigs) => {
   const find = async ({ caller, assistantId }: AgentRequest, id: unknown): Promise<Task> => {
     if (typeof id !== "string") throw new RequestMalformedError("The id of a task must be a string.");
     const task = await calls.tasks.find(caller, id);
@@ -117,6 +114,22 @@ export const createAccepting = (calls: CallService, repository: TaskRepository) 
     }
   };
 
+  /** Returns how to store the configuration of push notifications that the message has. */
+  const preparePush = async (
+    request: AgentRequest,
+    version: Version,
+    { message, configuration }: SendMessageRequest,
+  ): Promise<((task: Task) => Promise<void>) | undefined> => {
+    const given = configuration?.taskPushNotificationConfig;
+    if (message === undefined || given === undefined) return undefined;
+    const { messageId, contextId, taskId } = message;
+    const task = taskId === "" ? undefined : await find(request, taskId);
+    return await pushConfigs.prepared(request, given, {
+      ...{ version, ownId: messageId, task },
+      threadId: task?.threadId ?? contextIdOf(contextId),
+    });
+  };
+
   return {
     /** A task of the agent. Throws `not_found`. */
     find,
@@ -141,19 +154,20 @@ export const createAccepting = (calls: CallService, repository: TaskRepository) 
     /** `isStreamed`: a client may read the events of the run. */
     async accept(
       request: AgentRequest,
-      { message, configuration }: SendMessageRequest,
-      isStreamed: boolean,
+      params: SendMessageRequest,
+      { version, isStreamed }: { version: Version; isStreamed: boolean },
     ): Promise<Accepted & { message: Message }> {
+      const { message, configuration } = params;
       if (message === undefined || message.messageId === "")
         throw new RequestMalformedError("'message' needs a 'messageId'.");
       if (message.messageId.length > MESSAGE_ID_AT_MOST)
         throw new RequestMalformedError(`'messageId' has more than ${MESSAGE_ID_AT_MOST} characters.`);
       if (message.role !== Role.ROLE_USER)
         throw new RequestMalformedError("The 'role' of the message must be that of the user.");
-      if (configuration?.taskPushNotificationConfig !== undefined)
-        throw new PushNotificationNotSupportedError("This server sends no push notifications.");
       historyLengthOf(configuration?.historyLength);
+      const storePush = await preparePush(request, version, params);
       const accepted = await (message.taskId === "" ? begin : resume)(request, message, isStreamed);
+      await storePush?.(accepted.task);
       request.onAccepted(selectorOf(accepted.task));
       return { ...accepted, message };
     },

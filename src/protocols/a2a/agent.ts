@@ -1,27 +1,29 @@
 import {
   AgentCard,
   type CancelTaskRequest,
+  type DeleteTaskPushNotificationConfigRequest,
+  type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
+  type ListTaskPushNotificationConfigsRequest,
   type ListTasksRequest,
   type Message,
   type SendMessageRequest,
   type SubscribeToTaskRequest,
+  type TaskPushNotificationConfig,
   type Task as A2aTask,
 } from "@a2a-js/sdk";
-import {
-  PushNotificationNotSupportedError,
-  TaskNotCancelableError,
-  UnsupportedOperationError,
-} from "@a2a-js/sdk/errors";
+import { TaskNotCancelableError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
+import { taskNotFound } from "../../platform/domain/errors.ts";
 import type { CallService } from "../calls/service.ts";
 import { createAccepting } from "./accepting.ts";
 import { createCards, type CardParts } from "./card.ts";
 import { contextIdOf, historyLengthOf, lengthOf, NEVER, stateOf, timeOf } from "./parameters.ts";
+import { createPushConfigs, type PushParts } from "./push-configs.ts";
 import { createReading } from "./reading.ts";
 import { createTaskRepository } from "./repository.ts";
-import type { AgentRequest } from "./request.ts";
+import type { AgentRequest, Version } from "./request.ts";
 import { selectorOf, TERMINAL, toA2aTask } from "./tasks.ts";
 import { taskEvent } from "./updates.ts";
 
@@ -37,17 +39,18 @@ const withMessage = (task: A2aTask, message: Message, historyLength: number | un
 });
 
 /** Assistants as agents. Each request gets its handler, which the package's transports call. */
-export const createAgents = (calls: CallService, cardParts: CardParts) => {
+export const createAgents = (
+  calls: CallService,
+  cardParts: Omit<CardParts, "pushes">,
+  push: PushParts | undefined,
+) => {
   const repository = createTaskRepository(calls.authorize, calls.database);
-  const cards = createCards(calls.assistants, cardParts);
-  const accepting = createAccepting(calls, repository);
+  const cards = createCards(calls.assistants, { ...cardParts, pushes: push !== undefined });
+  const pushConfigs = createPushConfigs(calls.authorize, push);
+  const accepting = createAccepting(calls, repository, pushConfigs);
   const reading = createReading(calls);
 
-  const handlerOf = (request: AgentRequest): A2ARequestHandler => {
-    const refusePush = async ({ taskId }: { taskId: string }): Promise<never> => {
-      await accepting.find(request, taskId);
-      throw new PushNotificationNotSupportedError("This server sends no push notifications.");
-    };
+  const handlerOf = (request: AgentRequest, version: Version): A2ARequestHandler => {
     return {
       // The package asks only whether there are streams.
       getAgentCard: async () => AgentCard.fromJSON({ capabilities: { streaming: true } }),
@@ -55,7 +58,9 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
 
       async sendMessage(params: SendMessageRequest): Promise<A2aTask> {
         const returnsAtOnce = params.configuration?.returnImmediately === true;
-        const accepted = await accepting.accept(request, params, returnsAtOnce);
+        const accepted = await accepting.accept(request, params, {
+          ...{ version, isStreamed: returnsAtOnce },
+        });
         const { task, message } = accepted;
         const historyLength = params.configuration?.historyLength;
         if (returnsAtOnce) return withMessage(toA2aTask(task, undefined), message, historyLength);
@@ -63,7 +68,7 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
       },
 
       async *sendMessageStream(params: SendMessageRequest) {
-        const accepted = await accepting.accept(request, params, true);
+        const accepted = await accepting.accept(request, params, { version, isStreamed: true });
         const { task, message } = accepted;
         const { historyLength } = params.configuration ?? {};
         if (TERMINAL.has(task.state) || task.state === "input-required") {
@@ -137,10 +142,26 @@ export const createAgents = (calls: CallService, cardParts: CardParts) => {
         if (task.state !== "input-required") yield* reading.updates(request, { task, created: undefined });
       },
 
-      createTaskPushNotificationConfig: refusePush,
-      getTaskPushNotificationConfig: refusePush,
-      listTaskPushNotificationConfigs: refusePush,
-      deleteTaskPushNotificationConfig: refusePush,
+      async createTaskPushNotificationConfig(params: TaskPushNotificationConfig) {
+        return await pushConfigs.set(request, await accepting.find(request, params.taskId), params, version);
+      },
+
+      /** In 0.3 the id is optional. */
+      async getTaskPushNotificationConfig({ taskId, id }: GetTaskPushNotificationConfigRequest) {
+        const configs = await pushConfigs.list(await accepting.find(request, taskId));
+        const found = configs.find((config) => id === "" || config.id === id);
+        if (found === undefined) throw taskNotFound();
+        return found;
+      },
+
+      async listTaskPushNotificationConfigs({ taskId }: ListTaskPushNotificationConfigsRequest) {
+        const configs = await pushConfigs.list(await accepting.find(request, taskId));
+        return { configs, nextPageToken: "" };
+      },
+
+      async deleteTaskPushNotificationConfig({ taskId, id }: DeleteTaskPushNotificationConfigRequest) {
+        await pushConfigs.remove(request, await accepting.find(request, taskId), id);
+      },
     };
   };
 

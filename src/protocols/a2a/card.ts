@@ -7,6 +7,8 @@ import type { AgentRequest } from "./request.ts";
 export interface CardParts {
   /** Undefined for a server that needs no key. */
   security(): ApiSecurity | undefined;
+  /** Whether the server sends push notifications. */
+  pushes: boolean;
 }
 
 const MODES = ["text/plain", "application/json"];
@@ -75,7 +77,7 @@ const skillsOf = (metadata: JsonObject, own: Skill) => {
   return (named.length === 0 ? [{}] : named).map((skill) => skillOf(skill, own));
 };
 
-export const createCards = (assistants: AssistantService, { security }: CardParts) => ({
+export const createCards = (assistants: AssistantService, { security, pushes }: CardParts) => ({
   /** Throws `not_found` for an assistant that the caller may not read. */
   async of({
     caller,
@@ -96,7 +98,7 @@ export const createCards = (assistants: AssistantService, { security }: CardPart
         { url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
         { url, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
       ],
-      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+      capabilities: { streaming: true, pushNotifications: pushes, extendedAgentCard: true },
       defaultInputModes: MODES,
       defaultOutputModes: MODES,
       skills: skillsOf(metadata, { id: "run", name, description }),

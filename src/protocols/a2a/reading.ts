@@ -15,6 +15,8 @@ import { createArtifactUpdates, statusEvent } from "./updates.ts";
 const LARGE_STATES_AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
 
+type TaskReader = Pick<AgentRequest, "caller" | "signal" | "budget">;
+
 /** A task as it ended; undefined values of a failed run. */
 const endedAs = (task: Task, outcome: Outcome, at: Date): Task => {
   const ended = { ...task, run: { ...task.run, updated_at: at } };
@@ -36,8 +38,8 @@ export const createReading = (calls: CallService) => {
   );
 
   const outcomeOf = (
-    { caller, signal, budget }: AgentRequest,
-    { task, created }: Accepted,
+    { caller, signal, budget }: TaskReader,
+    { task, created }: Pick<Accepted, "task" | "created">,
   ): Promise<Outcome> =>
     created === undefined
       ? calls.outcomes.of(caller, selectorOf(task), { signal, budget })
@@ -45,7 +47,7 @@ export const createReading = (calls: CallService) => {
 
   /** A task as it is now. */
   const snapshot = async (
-    request: AgentRequest,
+    request: TaskReader,
     task: Task,
     historyLength: number | undefined,
     withArtifacts = true,
@@ -62,8 +64,8 @@ export const createReading = (calls: CallService) => {
     return toA2aTask(task, valuesOf(outcome), { historyLength, withArtifacts });
   };
 
-  /** An open stream must not hold a place in the budget of answers, so its first state is read through a gate. */
-  const firstOfStream = async (request: AgentRequest, task: Task): Promise<A2aTask> => {
+  /** For streams and push notifications, which must not hold a place in the budget of answers: states pass a gate. */
+  const firstOfStream = async (request: Omit<TaskReader, "budget">, task: Task): Promise<A2aTask> => {
     let leave: (() => void) | undefined;
     const budget: ReadBudget = {
       async reserve() {

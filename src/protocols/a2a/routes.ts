@@ -9,6 +9,7 @@ import {
   configPath,
   listQuery,
   message,
+  pushConfig,
   rpcBody,
   taskPath,
   taskQuery,
@@ -166,15 +167,14 @@ const taskRoutes =
     );
   };
 
-/** Refused for each task: this server sends no push notifications. */
 const pushRoutes =
   (serving: Serving): RoutePlugin =>
   async (app) => {
     const path = "/a2a/:assistant_id/tasks/:task/pushNotificationConfigs";
-    const schema = { tags, summary: "Push notifications of A2A 1.0, which are refused", response };
+    const schema = { tags, summary: "Push notifications of A2A 1.0", response };
     const create = restOf(serving, "CreateTaskPushNotificationConfig");
-    app.post(path, { schema: { ...schema, params: taskPath } }, async (request, reply) =>
-      create(request, reply, request.params, { taskId: request.params.task }),
+    app.post(path, { schema: { ...schema, params: taskPath, body: pushConfig } }, async (request, reply) =>
+      create(request, reply, request.params, { ...request.body, taskId: request.params.task }),
     );
     const list = restOf(serving, "ListTaskPushNotificationConfigs");
     app.get(path, { schema: { ...schema, params: taskPath } }, async (request, reply) =>

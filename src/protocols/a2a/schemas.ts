@@ -31,4 +31,5 @@ export const listQuery = z.object({
 /** The package validates messages. */
 export const rpcBody = z.unknown().describe("A request of JSON-RPC 2.0.");
 export const message = z.unknown().describe("A SendMessageRequest of A2A 1.0.");
+export const pushConfig = z.looseObject({}).describe("A TaskPushNotificationConfig of A2A 1.0.");
 export const answer = z.unknown().describe("As the A2A protocol says; server-sent events for streams.");

@@ -16,9 +16,11 @@ import { isLossOfAccess } from "../../access/auth/refusals.ts";
 import { lossOf } from "../../engine/events/transports/closing-event.ts";
 import type { EventReader, SentEvent } from "../../engine/events/transports/event-sink.ts";
 import { ThreadloomError } from "../../platform/domain/errors.ts";
+import { isJsonObject } from "../../platform/lib/json.ts";
 import type { CallService } from "../calls/service.ts";
 import { createAgents } from "./agent.ts";
 import type { CardParts } from "./card.ts";
+import type { PushParts } from "./push-configs.ts";
 import { StreamLostError, type AgentRequest, type Version } from "./request.ts";
 
 const INTERNAL_ERROR = -32603;
@@ -110,14 +112,32 @@ const waitingByDefault = (body: unknown): unknown => {
   return { ...(body as object), params: { ...params, configuration: { blocking: true, ...configuration } } };
 };
 
+/** The package keeps the first scheme of a configuration, and prints all to the console, however many there are. */
+const withOneScheme = (body: unknown): unknown => {
+  const { params } = (body ?? {}) as { params?: unknown };
+  if (!isJsonObject(params)) return body;
+  const { configuration } = params;
+  const given = isJsonObject(configuration) ? configuration : params;
+  const { pushNotificationConfig: config } = given;
+  if (!isJsonObject(config) || !isJsonObject(config.authentication)) return body;
+  const { schemes } = config.authentication;
+  if (!Array.isArray(schemes) || schemes.length < 2) return body;
+  const authentication = { ...config.authentication, schemes: schemes.slice(0, 1) };
+  const cut = { ...given, pushNotificationConfig: { ...config, authentication } };
+  return { ...(body as object), params: given === params ? cut : { ...params, configuration: cut } };
+};
+
 const transportOf = (version: Version) =>
   version === "0.3"
     ? { open: LegacyJsonRpcTransportHandler, toError: LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError }
     : { open: JsonRpcTransportHandler, toError: JsonRpcTransportHandler.mapToJSONRPCError };
 
 /** The package's transports over the agents of this server. */
-export const createTransports = (calls: CallService, cardParts: CardParts) => {
-  const agents = createAgents(calls, cardParts);
+export const createTransports = (
+  calls: CallService,
+  { push, ...cardParts }: Pick<CardParts, "security"> & { push: PushParts | undefined },
+) => {
+  const agents = createAgents(calls, cardParts, push);
 
   const readerOf = (
     first: IteratorResult<RpcAnswer, unknown>,
@@ -159,7 +179,7 @@ export const createTransports = (calls: CallService, cardParts: CardParts) => {
     /** The answer to a request of JSON-RPC. Throws errors that are no answer of the protocol. */
     async call({ version, body, write }: Asked, request: AgentRequest): Promise<Answered> {
       let fault: { error: unknown } | undefined;
-      const handler = translated(agents.handlerOf(request), (error) => (fault ??= { error }));
+      const handler = translated(agents.handlerOf(request, version), (error) => (fault ??= { error }));
       const { open: Transport, toError } = transportOf(version);
       const refused = (error: unknown): RpcAnswer => {
         if (fault !== undefined) throw fault.error;
@@ -167,7 +187,7 @@ export const createTransports = (calls: CallService, cardParts: CardParts) => {
         return { jsonrpc: "2.0", id: idIn(body), error: toError(error) };
       };
       const answer = await new Transport(handler).handle(
-        (version === "0.3" ? waitingByDefault(body) : body) as Record<string, unknown>,
+        (version === "0.3" ? withOneScheme(waitingByDefault(body)) : body) as Record<string, unknown>,
         new ServerCallContext({ requestedVersion: version }),
       );
       if (fault !== undefined) throw fault.error;
@@ -207,7 +227,7 @@ export const createTransports = (calls: CallService, cardParts: CardParts) => {
 
     /** For a client without a version both dialects in one card, as the package serves it. */
     async card(version: Version, request: AgentRequest): Promise<unknown> {
-      const handler = agents.handlerOf(request);
+      const handler = agents.handlerOf(request, version);
       const card = await handler.getAuthenticatedExtendedAgentCard({ tenant: "" }, new ServerCallContext());
       const current = AgentCard.toJSON(card) as object;
       if (version === "1.0") return current;

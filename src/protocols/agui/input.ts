@@ -32,10 +32,12 @@ const modernized = ({ messages, ...input }: AgentInput): RunAgentInput => {
   return omitOptionalNulls({ ...input, messages: modern } as unknown as RunAgentInput, "RunAgentInput");
 };
 
-/** Throws `invalid`. */
-export const readInput = async (body: AgentInput): Promise<RunAgentInput> => {
-  const { RunAgentInputSchema } = await import("@ag-ui/core/schemas");
-  return validated(RunAgentInputSchema, modernized(body), "The body");
+/** The reader of a request's input throws `invalid`. It loads the schemas once: a repeated `import()` costs CPU. */
+export const createInputReader = () => {
+  const load = async () => (await import("@ag-ui/core/schemas")).RunAgentInputSchema;
+  let loaded: ReturnType<typeof load> | undefined;
+  return async (body: AgentInput): Promise<RunAgentInput> =>
+    validated(await (loaded ??= load()), modernized(body), "The body");
 };
 
 /** 1.0, or the older dialect of clients that name no version. */

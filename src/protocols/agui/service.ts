@@ -11,7 +11,7 @@ import { runNotFound, ThreadChangedError } from "../../platform/domain/errors.ts
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
-import { readInput } from "./input.ts";
+import { createInputReader } from "./input.ts";
 import { planOf, sortedIds, type Plan, type PlanInput } from "./plan.ts";
 import { createRefusal, createAgUiReader } from "./reader.ts";
 import { createAgUiRepository, type FoundRun } from "./repository.ts";
@@ -52,6 +52,7 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
   const repository = createAgUiRepository(database);
   const { slicer } = calls.threads;
   const stateOf = createStateReads(calls.threads.states);
+  const readInput = createInputReader();
 
   const planInputOf = async (
     request: AgUiRequest,
@@ -80,14 +81,19 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
       const { threadId } = input;
       const translation = createTranslation(input, slicer);
 
-      const read = (selector: RunSelector, run: RunReader | undefined): EventReader =>
+      const read = (
+        selector: RunSelector,
+        run: RunReader | undefined,
+        outcome = async (gone: AbortSignal) =>
+          await calls.outcomes.of(caller, selector, { signal: gone, budget }),
+      ): EventReader =>
         createAgUiReader({
           translation,
           run,
           reopen: async (after) =>
             await calls.joining.read(caller, selector, { after, checkpointId: undefined }),
           slicer,
-          outcome: async (gone) => await calls.outcomes.of(caller, selector, { signal: gone, budget }),
+          outcome,
         });
 
       const join = async ({ runId, status }: FoundRun): Promise<Opened> => {
@@ -126,7 +132,9 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         };
         const created = await calls.start({ ...call, headers });
         const selector = { threadId, runId: created.row.run_id };
-        return { reader: read(selector, calls.joining.readCreated(created)), selector, created };
+        const outcome = async (gone: AbortSignal) =>
+          await calls.outcomes.ofCreated(created, { signal: gone, budget });
+        return { reader: read(selector, calls.joining.readCreated(created), outcome), selector, created };
       };
 
       /** Resolves with the characters of a state that needs room in the budget first. */

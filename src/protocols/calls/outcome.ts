@@ -3,6 +3,7 @@ import type { CreatedRun, ResultReadOptions, RunResult } from "../../api/runs/jo
 import type { RunService } from "../../api/runs/service.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 
 export interface Interrupt {
   id: string;
@@ -37,6 +38,11 @@ export interface Outcomes {
 }
 
 export const createOutcomes = (joining: RunService["joining"]): Outcomes => ({
-  ofCreated: async (created, options) => outcomeOf(await joining.result(created, options)),
+  async ofCreated(created, options) {
+    const result = await joining.result(created, options);
+    // The values of a run in this process come without a read that asks for room.
+    if (result.text.length >= LARGE_ANSWER_BYTES) await options.budget.reserve(result.text.length);
+    return outcomeOf(result);
+  },
   of: async (caller, selector, options) => outcomeOf(await joining.join(caller, selector, options)),
 });

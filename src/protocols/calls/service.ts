@@ -6,6 +6,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { createOutcomes } from "./outcome.ts";
 import { createStartCall } from "./start.ts";
 import { createTasks } from "./tasks.ts";
+import { createWithdraw } from "./withdraw.ts";
 
 export interface CallServiceParts {
   database: Database;
@@ -16,16 +17,20 @@ export interface CallServiceParts {
 }
 
 /** The parts of the API that MCP, A2A and AG-UI share. */
-export const createCallService = ({ database, authorize, assistants, runs, threads }: CallServiceParts) => ({
-  authorize,
-  database,
-  assistants,
-  threads,
-  start: createStartCall(runs.creation),
-  outcomes: createOutcomes(runs.joining),
-  tasks: createTasks(authorize, database),
-  joining: runs.joining,
-  cancellation: runs.cancellation,
-});
+export const createCallService = ({ database, authorize, assistants, runs, threads }: CallServiceParts) => {
+  const start = createStartCall(runs.creation);
+  return {
+    authorize,
+    database,
+    assistants,
+    threads,
+    start,
+    withdraw: createWithdraw(start, runs.cancellation),
+    outcomes: createOutcomes(runs.joining),
+    tasks: createTasks(authorize, database),
+    joining: runs.joining,
+    cancellation: runs.cancellation,
+  };
+};
 
 export type CallService = ReturnType<typeof createCallService>;

@@ -7,7 +7,7 @@ import type { RunRow } from "../../platform/database/tables.ts";
 import { taskNotFound } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Interrupt } from "./outcome.ts";
-import { TASK_ID } from "./start.ts";
+import { ORIGIN, TASK_ID, type Origin } from "./start.ts";
 
 /** The protocols' states, without those that only they have. */
 export type TaskState = "submitted" | "working" | "input-required" | "completed" | "failed" | "cancelled";
@@ -94,8 +94,8 @@ export const taskOf = (database: Database, firstRunId: string, row: TaskRow): Ta
 };
 
 export const createTasks = (authorize: Authorize, database: Database) => ({
-  /** Throws `not_found`. */
-  async find(caller: Caller, id: string): Promise<Task> {
+  /** Of any protocol, or of `origin` alone. Throws `not_found`. */
+  async find(caller: Caller, id: string, origin?: Origin): Promise<Task> {
     const [, threadId, firstRunId] = TASK.exec(id.toLowerCase()) ?? [];
     if (threadId === undefined || firstRunId === undefined) throw taskNotFound();
     const visibility = await authorize(caller, "threads", "read", {
@@ -104,7 +104,7 @@ export const createTasks = (authorize: Authorize, database: Database) => ({
     });
     const visible = runVisible(visibility);
     const [row] = await NEWEST_OF_TASK.query<TaskRow>(database, { threadId, firstRunId, visible });
-    if (row === undefined) throw taskNotFound();
+    if (row === undefined || (origin !== undefined && row.metadata[ORIGIN] !== origin)) throw taskNotFound();
     return taskOf(database, firstRunId, row);
   },
 });

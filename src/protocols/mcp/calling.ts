@@ -38,21 +38,6 @@ const stateOf = ({ id, turns }: Task): string => `${id}.${turns}`;
 const isForModel = (error: unknown): error is ThreadloomError =>
   error instanceof ThreadloomError && ["conflict", "invalid", "too_large"].includes(error.kind);
 
-/** A run in this process is awaited to its end, whatever its signal says. */
-const untilAborted = async <Result>(signal: AbortSignal, result: Promise<Result>): Promise<Result> => {
-  let abort = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    abort = () => reject(signal.reason as Error);
-  });
-  signal.addEventListener("abort", abort);
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([aborted, result]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
-};
-
 export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
   const argumentsOf = createArgumentReader(calls.assistants);
   const report = createProgressReporter(calls.joining);
@@ -75,13 +60,9 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
     }
     const access = exchange.holdAccess((caller, once) => calls.joining.assertStill(caller, selector, once));
     const signal = AbortSignal.any([exchange.signal, access.signal, waiting]);
-    const ended = async (): Promise<Outcome> => {
-      if (call.onProgress !== undefined) await report(created, call.onProgress, exchange, signal);
-      signal.throwIfAborted();
-      return await calls.outcomes.ofCreated(created, { signal, budget: exchange.budget });
-    };
     try {
-      return await untilAborted(signal, ended());
+      if (call.onProgress !== undefined) await report(created, call.onProgress, exchange, signal);
+      return await calls.outcomes.ofCreated(created, { signal, budget: exchange.budget });
     } finally {
       access.release();
     }
@@ -152,7 +133,7 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
   };
 
   const goOn = async (call: ToolCall, requestState: string, exchange: Exchange): Promise<ToolResult> => {
-    const task = await calls.tasks.find(exchange.caller, requestState.replace(/\.\d+$/, ""));
+    const task = await calls.tasks.find(exchange.caller, requestState.replace(/\.\d+$/, ""), "mcp");
     if (task.run.assistant_id !== call.assistantId) throw invalid("'requestState' belongs to another tool.");
     const { threadId, firstRunId, turns } = task;
     const place: Place = { run_id: task.run.run_id, thread_id: threadId };

@@ -15,3 +15,13 @@ export const countRuns = (body: unknown): number => countOf(body, ["tools/call",
 /** Whether the answer may stay open as long as a run. */
 export const staysOpen = (body: unknown): boolean =>
   countOf(body, ["tools/call", "subscriptions/listen"]) > 0;
+
+const wantsProgress = (message: unknown): boolean => {
+  const { params } = (isObject(message) ? message : {}) as { params?: unknown };
+  const meta = isObject(params) ? params["_meta"] : undefined;
+  return isObject(meta) && meta["progressToken"] !== undefined;
+};
+
+/** Whether messages may precede the answer. Other answers are JSON, which costs less than a stream. */
+export const isStreamed = (body: unknown): boolean =>
+  countOf(body, ["subscriptions/listen"]) > 0 || messagesIn(body).some(wantsProgress);

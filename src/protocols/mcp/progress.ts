@@ -1,6 +1,5 @@
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { RunService } from "../../api/runs/service.ts";
-import { isJsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import { createTimeSlicer } from "../../platform/lib/time-slicer.ts";
 import { eventsOf } from "../calls/events.ts";
 import type { Exchange } from "./exchange.ts";
@@ -10,9 +9,27 @@ const SLICE_MS = 10;
 
 export type OnProgress = (progress: number, message: string) => Promise<void>;
 
-/** Of a node that has ended. */
-const endedIn = (step: JsonValue): string | undefined =>
-  isJsonObject(step) && step["ended"] === true && typeof step["name"] === "string" ? step["name"] : undefined;
+interface Step {
+  name: string;
+  ended: boolean;
+  asked?: boolean;
+  wrote?: boolean;
+}
+
+/** Names the nodes that have ended, but not those that asked or failed. */
+const createEndedNodes = () => {
+  /** Ended without a result: they may have failed. */
+  let uncertain: string[] = [];
+  return ({ name, ended, asked, wrote }: Step): readonly string[] => {
+    if (ended && wrote) return asked ? [] : [name];
+    if (ended && !asked) uncertain.push(name);
+    if (ended) return [];
+    // A graph goes on only after tasks that did not fail.
+    const names = uncertain;
+    uncertain = [];
+    return names;
+  };
+};
 
 export const createProgressReporter = ({ readCreated }: Pick<RunService["joining"], "readCreated">) => {
   const slicer = createTimeSlicer(SLICE_MS);
@@ -27,15 +44,17 @@ export const createProgressReporter = ({ readCreated }: Pick<RunService["joining
     const reader = readCreated(created);
     const close = (): void => reader.close();
     signal.addEventListener("abort", close);
+    if (signal.aborted) close();
     try {
       let progress = 0;
+      const endedIn = createEndedNodes();
       for await (const { event, data } of eventsOf(reader, slicer)) {
         if (signal.aborted) return;
-        const node = event === "steps" ? endedIn(data) : undefined;
-        if (node === undefined) continue;
-        progress += 1;
-        // A client that reads slowly misses progress only.
-        if (exchange.isTaken()) await onProgress(progress, node);
+        for (const node of event === "steps" ? endedIn(data as unknown as Step) : []) {
+          progress += 1;
+          // A client that reads slowly misses progress only.
+          if (exchange.isTaken()) await onProgress(progress, node);
+        }
       }
     } catch (error) {
       exchange.onFault(error, "the progress of a call could not be sent");

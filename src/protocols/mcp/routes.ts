@@ -1,14 +1,17 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { answerPatiently } from "../../api/runs/joining/patient-answer.ts";
 import { attended } from "../../http/attended.ts";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
+import { ownField } from "../../platform/lib/names.ts";
 import type { Exchange } from "./exchange.ts";
 import { countRuns, staysOpen } from "./messages.ts";
 import { challengeOf, METADATA_PATHS, resourceMetadata } from "./oauth.ts";
+import type { MessageRequest } from "./server.ts";
 import type { McpService } from "./service.ts";
 
 const tags = ["MCP"];
@@ -19,17 +22,22 @@ const STALLED_MS = 60_000;
 /** Each part of a waiting answer listens for its end; Node would report more than ten as a leak. */
 const LISTENERS_AT_MOST = 30;
 
-/** Of the package; others could hold what `Headers` refuses. */
-const MESSAGE_HEADERS = /^(accept|content-type|mcp-[\w-]+)$/;
-
 /** What clients without an opinion accept. */
 const ACCEPT = "application/json, text/event-stream";
 
-const webRequest = ({ headers }: FastifyRequest, signal: AbortSignal): Request => {
-  const given = Object.entries(headers).filter(([name]) => MESSAGE_HEADERS.test(name));
-  const all = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-  if ((headers.accept ?? "*/*").includes("*/*")) all["accept"] = ACCEPT;
-  return new Request("http://localhost/mcp", { method: "POST", headers: all, signal });
+const messageRequest = ({ headers }: FastifyRequest, signal: AbortSignal): MessageRequest => {
+  const acceptsAny = (headers.accept ?? "*/*").includes("*/*");
+  return {
+    method: "POST",
+    signal,
+    headers: {
+      get(name) {
+        const key = name.toLowerCase();
+        if (key === "accept" && acceptsAny) return ACCEPT;
+        return ownField(headers, key)?.toString() ?? null;
+      },
+    },
+  };
 };
 
 type Body = ReadableStreamDefaultReader<Uint8Array>;
@@ -50,29 +58,41 @@ async function* textsOf(body: Body, first: Promise<Chunk>, reply: FastifyReply):
   }
 }
 
-/** `head`: resolves with the error that ends the request, or undefined if the answer may begin. */
-const send = async (
+/** The begin of an answer: its run is stored, or the error that refuses the request. */
+type Head = "begun" | { failure: unknown };
+
+const sendStream = async (
   reply: FastifyReply,
-  response: Response,
-  head: Promise<unknown>,
+  { status, headers, body: stream }: Response,
+  head: Promise<Head>,
 ): Promise<FastifyReply> => {
-  const { status, headers } = response;
-  if (reply.raw.destroyed) return reply.hijack();
-  const body = response.body?.getReader() as Body | undefined;
-  const first = body?.read() ?? Promise.resolve<Chunk>({ done: true, value: undefined });
-  const failure = await Promise.race([head, first.then(() => undefined)]);
-  if (failure !== undefined) {
-    await body?.cancel().catch(() => undefined);
-    throw failure;
+  const body = stream!.getReader() as Body;
+  const first = body.read();
+  const begun = await Promise.race([head, first]);
+  if (begun !== "begun" && "failure" in begun) {
+    await body.cancel().catch(() => undefined);
+    throw begun.failure;
   }
   void reply.code(status).headers(Object.fromEntries(headers));
-  if (body === undefined) return reply.send();
   const texts = textsOf(body, first, reply);
-  if (headers.get("content-type") === "text/event-stream")
-    return reply.send(Readable.from(attended(reply.raw, texts, { stalledMs: STALLED_MS })));
-  let text = "";
-  for await (const part of texts) text += part;
-  return reply.send(text);
+  return reply.send(Readable.from(attended(reply.raw, texts, { stalledMs: STALLED_MS })));
+};
+
+const send = async (
+  reply: FastifyReply,
+  answer: Promise<Response>,
+  head: Promise<Head>,
+): Promise<FastifyReply> => {
+  const text = (response: Response): Promise<string> => response.text();
+  const first = await Promise.race([head, answer]);
+  if (first === "begun") return answerPatiently(reply, answer.then(text));
+  if ("failure" in first) throw first.failure;
+  if (reply.raw.destroyed) return reply.hijack();
+  const { status, headers } = first;
+  if (headers.get("content-type") === "text/event-stream") return await sendStream(reply, first, head);
+  const json = await text(first);
+  if (json.length >= LARGE_ANSWER_BYTES) reply.budget({ isRefusable: false }).send(json.length);
+  return await reply.code(status).headers(Object.fromEntries(headers)).send(json);
 };
 
 const messageRoutes =
@@ -87,7 +107,7 @@ const messageRoutes =
     const exchangeOf = (
       request: FastifyRequest,
       reply: FastifyReply,
-      settle: (failure: unknown) => boolean,
+      settle: (head: Head) => boolean,
     ): Exchange => ({
       caller: request.caller,
       headers: request.configurableHeaders(),
@@ -104,9 +124,10 @@ const messageRoutes =
       isTaken: () => !reply.raw.writableNeedDrain,
       begin() {
         request.releaseBody();
-        settle(undefined);
+        settle("begun");
       },
-      refuse: (error) => settle(error),
+      // A batch may have other answers.
+      refuse: (failure) => !Array.isArray(request.body) && settle({ failure }),
       onFault: (err, what) => request.log.error({ err }, what),
     });
 
@@ -140,18 +161,18 @@ const messageRoutes =
         reply.raw.setMaxListeners(LISTENERS_AT_MOST);
         for (let runs = countRuns(body); runs > 0; runs -= 1) request.spend("runs");
         if (staysOpen(body)) reply.raw.once("close", request.openStream());
-        const { answerMessage } = await import("./server.ts");
-        let settled = Array.isArray(body);
-        let resolve = (_failure: unknown): void => undefined;
-        const head = new Promise<unknown>((settle) => (resolve = settle));
-        const settle = (failure: unknown): boolean => {
+        const answerMessage = await service.answering();
+        let settled = false;
+        let resolve: (head: Head) => void;
+        const head = new Promise<Head>((settle) => (resolve = settle));
+        const settle = (how: Head): boolean => {
           if (settled) return false;
           settled = true;
-          resolve(failure);
+          resolve(how);
           return true;
         };
         const exchange = exchangeOf(request, reply, settle);
-        const answer = await answerMessage(service, exchange, webRequest(request, exchange.signal), body);
+        const answer = answerMessage(exchange, messageRequest(request, exchange.signal), body ?? null);
         return await send(reply, answer, head);
       },
     );

@@ -4,11 +4,13 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
+  isLegacyRequest,
   isSpecType,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   Server,
+  WebStandardStreamableHTTPServerTransport,
   type CallToolResult,
   type ClientCapabilities,
   type ServerContext,
@@ -16,13 +18,15 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { refusalOf } from "../../http/errors.ts";
-import { CallerGoneError, HandlerRefusal } from "../../platform/domain/errors.ts";
+import { CallerGoneError, HandlerRefusal, ThreadloomError } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
+import type { Calling } from "./calling.ts";
 import { TASKS, usesTasks, type Client, type Exchange } from "./exchange.ts";
-import { messagesIn, staysOpen } from "./messages.ts";
-import type { McpService } from "./service.ts";
+import { isStreamed, messagesIn } from "./messages.ts";
+import type { TaskMethods } from "./tasks.ts";
+import type { ToolService } from "./tools/service.ts";
 
 /** Tools appear and vanish with assistants. */
 const TOOLS_TTL_MS = 10_000;
@@ -30,7 +34,18 @@ const ABILITIES_TTL_MS = 3_600_000;
 /** Proxies and clients close a silent connection after a minute or more. */
 const KEEP_ALIVE_MS = 5_000;
 
+const CACHE_HINTS = {
+  "tools/list": { ttlMs: TOOLS_TTL_MS, cacheScope: "private" },
+  "server/discover": { ttlMs: ABILITIES_TTL_MS, cacheScope: "public" },
+} as const;
+
 const VERSION = serverVersion();
+
+interface Methods {
+  tools: ToolService;
+  calling: Calling;
+  tasks: TaskMethods;
+}
 
 const taskParams = z.looseObject({ taskId: z.string() });
 
@@ -90,15 +105,21 @@ const progressOf = ({ mcpReq }: ServerContext) => {
     });
 };
 
+/** The caller may not read the assistant, but may have another with the same name. */
+const unlessHidden = (error: unknown): undefined => {
+  if (error instanceof ThreadloomError && error.missing === "assistant") return undefined;
+  throw error;
+};
+
 const setToolMethods = (
   server: Server,
-  service: McpService,
+  methods: Methods,
   exchange: Exchange,
   era: "modern" | "legacy",
 ): void => {
   server.setRequestHandler("tools/list", async ({ params }) =>
     orProtocolError(exchange, "tools/list", async () => {
-      const { tools, nextCursor, isProvisional } = await service.tools.list(exchange.caller, params?.cursor);
+      const { tools, nextCursor, isProvisional } = await methods.tools.list(exchange.caller, params?.cursor);
       return {
         tools: tools.map(
           (tool) => ({ ...tool, annotations: { title: tool.title, openWorldHint: true } }) as WireTool,
@@ -111,26 +132,28 @@ const setToolMethods = (
 
   server.setRequestHandler("tools/call", async ({ params }, context) =>
     orProtocolError(exchange, "tools/call", async () => {
-      const assistantId = await service.tools.find(exchange.caller, params.name);
+      const call = {
+        arguments: (params.arguments ?? {}) as JsonObject,
+        client: clientOf(era, context),
+        requestState: context.mcpReq.requestState<string>(),
+        inputResponses: context.mcpReq.inputResponses,
+        onProgress: progressOf(context),
+      };
+      // A task that goes on is compared with the tool that the caller sees.
+      const likely = call.requestState === undefined ? methods.tools.likely(params.name) : undefined;
+      const first =
+        likely &&
+        (await methods.calling.call({ ...call, assistantId: likely }, exchange).catch(unlessHidden));
+      if (first !== undefined) return first as CallToolResult;
+      const assistantId = await methods.tools.find(exchange.caller, params.name);
       if (assistantId === undefined)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool '${params.name}'.`);
-      const result = await service.calling.call(
-        {
-          assistantId,
-          arguments: (params.arguments ?? {}) as JsonObject,
-          client: clientOf(era, context),
-          requestState: context.mcpReq.requestState(),
-          inputResponses: context.mcpReq.inputResponses,
-          onProgress: progressOf(context),
-        },
-        exchange,
-      );
-      return result as CallToolResult;
+      return (await methods.calling.call({ ...call, assistantId }, exchange)) as CallToolResult;
     }),
   );
 };
 
-const setTaskMethods = (server: Server, { tasks }: McpService, exchange: Exchange): void => {
+const setTaskMethods = (server: Server, { tasks }: Methods, exchange: Exchange): void => {
   const withTasks = (context: ServerContext): Client => {
     const client = clientOf("modern", context);
     if (usesTasks(client)) return client;
@@ -150,8 +173,8 @@ const setTaskMethods = (server: Server, { tasks }: McpService, exchange: Exchang
     return {};
   });
   server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
-    withTasks(context);
-    await answered("tasks/cancel", () => tasks.cancel(taskId, exchange));
+    const client = withTasks(context);
+    await answered("tasks/cancel", () => tasks.cancel(taskId, client, exchange));
     return {};
   });
 };
@@ -175,38 +198,56 @@ const paramsRefusal = (body: unknown): Response | undefined => {
   return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
 };
 
+/** What the package reads of a request. A web `Request` costs as much as all the rest of the exchange. */
+export type MessageRequest = Pick<Request, "method" | "signal"> & { headers: Pick<Headers, "get"> };
+
 /** Answers one request. `message`: its parsed body. */
-export const answerMessage = async (
-  service: McpService,
+export type AnswerMessage = (
   exchange: Exchange,
-  request: Request,
+  request: MessageRequest,
   message: unknown,
-): Promise<Response> => {
-  const refused = paramsRefusal(message);
-  if (refused !== undefined) return refused;
-  const handler = createMcpHandler(
-    ({ era }) => {
+) => Promise<Response>;
+
+/** Older revisions without messages before the answer. The package's own handler would answer with a stream. */
+const answerPlainly = async (server: Server, request: Request, message: unknown): Promise<Response> => {
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  await server.connect(transport);
+  // Otherwise the answer would never settle.
+  const gone = new Promise<Response>((resolve) => {
+    request.signal.addEventListener("abort", () => resolve(new Response(null, { status: 499 })));
+  });
+  try {
+    return await Promise.race([transport.handleRequest(request, { parsedBody: message }), gone]);
+  } finally {
+    await server.close();
+  }
+};
+
+export const createAnswering =
+  (methods: Methods): AnswerMessage =>
+  async (exchange, messageRequest, message) => {
+    const refused = paramsRefusal(message);
+    if (refused !== undefined) return refused;
+    const serverOf = (era: "modern" | "legacy"): Server => {
       const isModern = era === "modern";
       const server = new Server(
         { name: "threadloom", version: VERSION },
         {
           capabilities: { tools: {}, ...(isModern ? { extensions: { [TASKS]: {} } } : {}) },
-          cacheHints: {
-            "tools/list": { ttlMs: TOOLS_TTL_MS, cacheScope: "private" },
-            "server/discover": { ttlMs: ABILITIES_TTL_MS, cacheScope: "public" },
-          },
+          cacheHints: CACHE_HINTS,
         },
       );
-      setToolMethods(server, service, exchange, era);
-      if (isModern) setTaskMethods(server, service, exchange);
+      setToolMethods(server, methods, exchange, era);
+      if (isModern) setTaskMethods(server, methods, exchange);
       return server;
-    },
-    {
+    };
+    const request = messageRequest as Request;
+    if (!isStreamed(message) && (await isLegacyRequest(request, message)))
+      return await answerPlainly(serverOf("legacy"), request, message);
+    const handler = createMcpHandler(({ era }) => serverOf(era), {
       legacy: "stateless",
-      // A call may take longer than a client waits for the first byte.
-      responseMode: staysOpen(message) ? "sse" : "auto",
+      responseMode: isStreamed(message) ? "sse" : "auto",
       keepAliveMs: KEEP_ALIVE_MS,
-    },
-  );
-  return await handler.fetch(request, { parsedBody: message });
-};
+    });
+    return await handler.fetch(request, { parsedBody: message });
+  };

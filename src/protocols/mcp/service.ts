@@ -3,6 +3,7 @@ import type { McpConfig } from "../../graphs/project/mcp.ts";
 import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
 import type { CallService } from "../calls/service.ts";
 import { createCalling } from "./calling.ts";
+import type { AnswerMessage } from "./server.ts";
 import { createTaskMethods } from "./tasks.ts";
 import { createToolService } from "./tools/service.ts";
 
@@ -18,11 +19,19 @@ export const createMcpService = ({ calls, graphs, config, threadTtl }: McpServic
   // A task lives in its thread.
   const taskTtlMs = threadTtl?.strategy === "delete" ? threadTtl.minutes * 60_000 : null;
   const { assistants, authorize, database } = calls;
-  return {
+  const methods = {
     tools: createToolService({ database, authorize, assistants, graphs, config }),
     calling: createCalling(calls, taskTtlMs),
     tasks: createTaskMethods(calls, taskTtlMs),
+  };
+  let loaded: Promise<AnswerMessage> | undefined;
+  return {
     authorizationServers: config.authorizationServers,
+    /** Loads the package at the first request, and not again: even a repeated `import()` costs 5 % of a call. */
+    answering(): Promise<AnswerMessage> {
+      loaded ??= import("./server.ts").then(({ createAnswering }) => createAnswering(methods));
+      return loaded;
+    },
   };
 };
 

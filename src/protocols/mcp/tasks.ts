@@ -1,10 +1,9 @@
 import type { CallToolResult, InputRequests } from "@modelcontextprotocol/server";
 import type { Caller } from "../../access/caller.ts";
-import { taskNotFound, ThreadloomError } from "../../platform/domain/errors.ts";
+import { ThreadloomError } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { CallService } from "../calls/service.ts";
-import { ORIGIN } from "../calls/start.ts";
 import { taskIdOf, type Task } from "../calls/tasks.ts";
 import type { Client, Exchange } from "./exchange.ts";
 import { answersOf, inputRequestsOf, mayAsk } from "./questions.ts";
@@ -61,10 +60,17 @@ export const createdTask = ({ row }: CreatedRun, ttlMs: number | null): CreatedT
 
 export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
   /** Runs of the API and of other protocols are no tasks of MCP. Throws `not_found`. */
-  const find = async (caller: Caller, taskId: string): Promise<Task> => {
-    const task = await calls.tasks.find(caller, taskId);
-    if (task.run.metadata[ORIGIN] !== "mcp") throw taskNotFound();
-    return task;
+  const find = (caller: Caller, taskId: string): Promise<Task> => calls.tasks.find(caller, taskId, "mcp");
+
+  /** False if another answer came first. */
+  const unlessAnswered = async (answering: Promise<unknown>): Promise<boolean> => {
+    try {
+      await answering;
+      return true;
+    } catch (error) {
+      if (error instanceof ThreadloomError && error.kind === "conflict") return false;
+      throw error;
+    }
   };
 
   const resultOfTask = async (
@@ -112,8 +118,8 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
       const { resume } = answersOf(task, responses);
       if (Object.keys(resume).length === 0) return;
       const { threadId, firstRunId, turns } = task;
-      try {
-        await calls.start({
+      await unlessAnswered(
+        calls.start({
           caller,
           origin: "mcp",
           assistantId: task.run.assistant_id,
@@ -122,24 +128,22 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
           turnsSeen: turns,
           body: { command: { resume }, stream_mode: [] },
           headers,
-        });
-      } catch (error) {
-        // Another answer came first.
-        if (!(error instanceof ThreadloomError) || error.kind !== "conflict") throw error;
-      }
+        }),
+      );
     },
 
-    /** Does nothing to a task that has ended or waits for an answer. Throws `not_found`. */
-    async cancel(taskId: string, { caller }: Exchange): Promise<void> {
-      const { state, threadId, run } = await find(caller, taskId);
+    /** Does nothing to a task that has ended, as the client sees it. Throws `not_found`. */
+    async cancel(taskId: string, { capabilities }: Client, { caller, headers }: Exchange): Promise<void> {
+      let task = await find(caller, taskId);
+      if (task.state === "input-required" && mayAsk(capabilities)) {
+        if (await unlessAnswered(calls.withdraw(caller, task, { origin: "mcp", headers }))) return;
+        // An answer was first: its run is cancelled.
+        task = await find(caller, taskId);
+      }
+      const { state, threadId, run } = task;
       if (state !== "submitted" && state !== "working") return;
-      const selector = { threadId, runId: run.run_id };
-      await calls.cancellation.cancel(
-        caller,
-        selector,
-        { action: "interrupt", reason: "requested" },
-        undefined,
-      );
+      const asked = { action: "interrupt", reason: "requested" } as const;
+      await calls.cancellation.cancel(caller, { threadId, runId: run.run_id }, asked, undefined);
     },
   };
 };

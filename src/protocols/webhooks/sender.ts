@@ -7,7 +7,7 @@ import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 import { refusalOf } from "./addresses.ts";
 import type { ResolveName } from "./names.ts";
 import { payloadOf } from "./payload.ts";
-import { post } from "./request.ts";
+import { post, type PostResult } from "./request.ts";
 import { signatureOf } from "./signature.ts";
 import { ownRouteOf, webhookRefusal } from "./url-rules.ts";
 
@@ -30,6 +30,18 @@ const TIMEOUT_MS = SEND_SECONDS_AT_MOST * 1_000;
 const GONE = 410;
 
 const failed = (reason: string) => ({ kind: "failed", status: null, reason }) as const;
+
+export const resultOf = (result: PostResult): SendResult => {
+  if (result.kind === "aborted") return { kind: "stopped" };
+  if (result.kind === "unanswered") return failed(result.reason);
+  const { status, retryAfter } = result;
+  if (status >= 200 && status < 300) return { kind: "delivered", status };
+  const reason =
+    status >= 300 && status < 400
+      ? `The receiver answered ${status}; redirects are not followed.`
+      : `The receiver answered ${status}.`;
+  return { kind: "failed", status, reason, retryAfter, forGood: status === GONE };
+};
 
 /**
  * Own routes get no configured headers: callers choose the path, and a key in the headers would give them its rights.
@@ -68,14 +80,6 @@ export const createWebhookSender = (parts: WebhookSenderParts) => {
       timeoutMs,
       signal,
     });
-    if (result.kind === "aborted") return { kind: "stopped" };
-    if (result.kind === "unanswered") return failed(result.reason);
-    const { status, retryAfter } = result;
-    if (status >= 200 && status < 300) return { kind: "delivered", status };
-    const reason =
-      status >= 300 && status < 400
-        ? `The receiver answered ${status}; redirects are not followed.`
-        : `The receiver answered ${status}.`;
-    return { kind: "failed", status, reason, retryAfter, forGood: status === GONE };
+    return resultOf(result);
   };
 };

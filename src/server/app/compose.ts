@@ -128,7 +128,10 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   const ownServer = openOwnServer(config, own, lifecycle);
   const foundation = await openFoundation(config, parts, lifecycle);
   const { access, graphs, logger } = foundation;
-  const webhooks = createWebhooks(foundation, () => own.address);
+  const webhooks = createWebhooks(foundation, {
+    ownAddress: () => own.address,
+    sendPush: (push, signal) => services.a2a.sendPush(push, signal),
+  });
   const execution = await openExecution(foundation, webhooks);
   own.executes = (runId) => execution.worker.runIds.includes(runId);
   const isReady = (): boolean => phase === "ready";
@@ -140,6 +143,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   // The dispatcher closes after the runs, because it receives their ends, and before the routes, because some receive
   // webhooks.
   if (webhooks.dispatcher !== undefined) lifecycle.closing(webhooks.dispatcher);
+  if (webhooks.push !== undefined) lifecycle.closing(webhooks.push.dispatcher);
   const { worker } = execution;
   // Closes before the routes, so that runs end or are handed back while their readers are connected.
   let left: RunsLeft = {};
@@ -152,6 +156,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   worker.open();
   if (config.role !== "api") services.scheduler.open();
   webhooks.dispatcher?.open();
+  webhooks.push?.dispatcher.open();
 
   return {
     app,

@@ -24,14 +24,14 @@ import type { Webhooks } from "./webhooks.ts";
 /** Takes no run before `worker.open()`. */
 export const openExecution = async (
   foundation: Foundation,
-  webhooks: Pick<Webhooks, "recordEnds" | "outbox">,
+  webhooks: Pick<Webhooks, "recordEnds" | "recordPushes" | "outbox">,
 ) => {
   const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
   const { database, signals, checkpoints, graphs, metrics } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
-  const ends = createRunEnds(database, checkpoints, webhooks.recordEnds);
+  const ends = createRunEnds(database, checkpoints, webhooks.recordEnds, webhooks.recordPushes);
   const queue = createQueue(database, {
     ...config,
     graphIds: graphs.ids,
@@ -113,7 +113,10 @@ export const openExecution = async (
     concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
     leaseSeconds: config.leaseSeconds,
     heartbeat,
-    onDeliveriesDue: webhooks.outbox?.onRecorded,
+    onDeliveriesDue() {
+      webhooks.outbox?.onRecorded();
+      webhooks.outbox?.onPushesDue();
+    },
     faults,
     logger,
   };

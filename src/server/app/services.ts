@@ -113,8 +113,10 @@ export const createServices = async (
 
   const calls = createCallService({ database, authorize, assistants, runs, threads });
   const { access } = foundation;
+  const { push } = webhooks;
   const a2a = createA2aService({
     calls,
+    push: push && { ...push, config: foundation.webhooks, onDue: () => push.dispatcher.wake() },
     security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
   });
   const agui = createAgUiService({ database, authorize, calls });

@@ -1,5 +1,6 @@
 import { ENCRYPTED_COLUMNS } from "../../platform/encryption/columns.ts";
 import type { AnyColumn, EncryptedTable } from "../../platform/encryption/encryption.ts";
+import { storedReceiver } from "../../platform/domain/webhook-address.ts";
 import { CHECKPOINT_TABLES } from "./checkpoint-tables.ts";
 import { textOf, type EncryptedRow, type Reencrypt, type TableKeys, type WalkedTable } from "./columns.ts";
 
@@ -51,6 +52,20 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
         // The statement that ends a run takes the digest from `runs.webhook`. Decrypts and encrypts once each, because
         // the walk compares the two counts.
         return encryption.stored("runs", "webhook", url, key).split(" ", 2)[1] ?? "";
+      },
+    }),
+  },
+  push_notifications: {
+    key: [["push_id", "uuid"]],
+    digests: ["receiver"],
+    special: (row) => ({
+      receiver(_, encryption) {
+        const key = { push_id: textOf(row, "push_id") };
+        const stored = textOf(row, "configuration");
+        const config = encryption.decryptedValue("push_notifications", "configuration", stored, key);
+        // The walk compares the numbers of decrypted and encrypted values.
+        encryption.stored("push_notifications", "configuration", config, key);
+        return storedReceiver(encryption, (JSON.parse(config) as { url: string }).url);
       },
     }),
   },

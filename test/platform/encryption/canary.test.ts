@@ -41,6 +41,10 @@ const PLACES = [
   "webhook-host",
   "webhook-own",
   "webhook-cron",
+  "push-id",
+  "push-path",
+  "push-token",
+  "push-credentials",
   "header",
   "user",
 ] as const;
@@ -113,6 +117,20 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
     const found = (await answer.json()) as { failures: number }[];
     return found.length >= 2 && found.every(({ failures }) => failures > 0) ? found : undefined;
   });
+  const asks = async (method: string, params: object) => {
+    const headers = { ...JSON_BODY, "a2a-version": "1.0", "x-user": words.user };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const answer = await fetch(`${url}/a2a/whispers`, { method: "POST", headers, body });
+    return (await answer.json()) as { result: { task: { id: string } } };
+  };
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ data: { words: {} } }] };
+  const { result } = await asks("SendMessage", { message });
+  await asks("CreateTaskPushNotificationConfig", {
+    ...{ taskId: result.task.id, id: words["push-id"], token: words["push-token"] },
+    url: `https://receiver.invalid/${words["push-path"]}`,
+    authentication: { scheme: "Bearer", credentials: words["push-credentials"] },
+  });
+  const pushes = await asks("ListTaskPushNotificationConfigs", { taskId: result.task.id });
   const copy = await client.threads.copy(threadId);
   const runs = await client.runs.list(threadId);
   return JSON.stringify([
@@ -133,6 +151,7 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
     await client.crons.search({}),
     cron,
     deliveries,
+    pushes,
   ]);
 };
 

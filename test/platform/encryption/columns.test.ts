@@ -124,6 +124,11 @@ const DECLARED: Readonly<
       final_values: ["values T1"],
     },
   ],
+  push_notifications: [
+    { push_id: "p1" },
+    { push_id: "p2" },
+    { configuration: ["push p1"], last_error: ["push p1"] },
+  ],
   checkpoint_elements: [{ list: 1, position: 2 }, { list: 1, position: 3 }, { elements: ["elements 1 2"] }],
   checkpoint_contents: [{ hash: "1f" }, { hash: "2f" }, { content: ["content 1f"] }],
   checkpoints: [

@@ -1,4 +1,5 @@
 import { TaskState } from "@a2a-js/sdk";
+import type { Client } from "@a2a-js/sdk/client";
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Authorize } from "../../../src/access/authorize.ts";
@@ -31,6 +32,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
+/** Calls about a configuration that the task has. */
+const pushMethods = ({ transport, protocolVersion }: Client, taskId: string) => {
+  const config = { tenant: "", id: "1", taskId, url: "https://receiver.invalid/", token: "secret" };
+  const options = { serviceParameters: { "A2A-Version": protocolVersion } };
+  return [
+    () => transport.createTaskPushNotificationConfig({ ...config, authentication: undefined }, options),
+    () => transport.getTaskPushNotificationConfig(config, options),
+    () => transport.listTaskPushNotificationConfig({ ...config, pageSize: 0, pageToken: "" }, options),
+    () => transport.deleteTaskPushNotificationConfig(config, options),
+  ] as const;
+};
+
 describe.each(DIALECTS)("over %s", (dialect) => {
   const as = (owner: Owner, assistant: string) =>
     clientOf(server, assistant, dialect, { "x-api-key": KEYS[owner] });
@@ -50,6 +63,8 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     const request = saying([data({ label })], { contextId, returnImmediately: true });
     const { id } = await sent(theirs, request);
     await eventually("the task works", () => isAtGate(label));
+    const [set, , list] = pushMethods(theirs, id);
+    await set();
     const mine = await as("me", "gate");
     const place = { tenant: "", id };
     const errors = await Promise.all([
@@ -57,11 +72,13 @@ describe.each(DIALECTS)("over %s", (dialect) => {
       errorOf(mine.cancelTask({ ...place, metadata: undefined })),
       errorOf(eventsOf(mine.resubscribeTask(place))),
       errorOf(mine.sendMessage(saying([text("x")], { taskId: id }))),
+      ...pushMethods(mine, id).map((call) => errorOf(call())),
     ]);
     expect(new Set(errors)).toEqual(new Set(["TaskNotFoundError"]));
     // The id of the context is taken. The same message again must not show the task that it started for its owner.
     for (const again of [saying([data({ label: "mine" })], { contextId }), request])
       expect(await errorOf(mine.sendMessage(again))).toBe("UnsupportedOperationError");
+    expect(await list()).toMatchObject({ configs: [{ id: "1", token: "secret" }] });
     expect(isAtGate(label)).toBe(true);
     openGate(label);
     const found = await theirs.getTask({ ...place, historyLength: undefined });

@@ -250,46 +250,6 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     expect(await api.runs(done.contextId)).toHaveLength(1);
   });
 
-  test("push notifications are refused, as the card says", async () => {
-    const twoStep = await client("two-step");
-    const task = await sent(twoStep, saying([text("one")]));
-    const config = {
-      ...place,
-      id: "1",
-      taskId: task.id,
-      url: "http://x.test/",
-      token: "",
-      authentication: undefined,
-    };
-    expect((await twoStep.getAgentCard()).capabilities?.pushNotifications).toBe(false);
-    const options = { serviceParameters: { "A2A-Version": twoStep.protocolVersion } };
-    const withPush = saying([text("two")]);
-    withPush.configuration!.taskPushNotificationConfig = config;
-    expect(await errorOf(twoStep.sendMessage(withPush))).toBe("PushNotificationNotSupportedError");
-    expect(await errorOf(twoStep.transport.createTaskPushNotificationConfig(config, options))).toBe(
-      "PushNotificationNotSupportedError",
-    );
-    expect(await errorOf(twoStep.transport.getTaskPushNotificationConfig({ ...config }, options))).toBe(
-      "PushNotificationNotSupportedError",
-    );
-    expect(
-      await errorOf(
-        twoStep.transport.listTaskPushNotificationConfig(
-          {
-            ...place,
-            taskId: task.id,
-            pageSize: 0,
-            pageToken: "",
-          },
-          options,
-        ),
-      ),
-    ).toBe("PushNotificationNotSupportedError");
-    expect(await errorOf(twoStep.transport.deleteTaskPushNotificationConfig({ ...config }, options))).toBe(
-      "PushNotificationNotSupportedError",
-    );
-  });
-
   test("the extended card is the card", async () => {
     const approval = await client("approval");
     const options = { serviceParameters: { "A2A-Version": approval.protocolVersion } };

@@ -1,33 +1,43 @@
 import { TaskState, type Task } from "@a2a-js/sdk";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { FIXTURE_GRAPHS } from "../../helpers/parts.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { query } from "../../helpers/query.ts";
 import { spawnServer, type ServerProcess } from "../../helpers/server-process.ts";
+import { startReceiver } from "../webhooks/receiver.ts";
 import { artifactOf, assembled, clientOf, data, eventsOf, errorOf, saying, sent, text } from "./clients.ts";
 
 /** Several servers on one database, one of which is killed. */
 
 let database: FreshDatabase;
 const servers: ServerProcess[] = [];
-const start = async (): Promise<{ process: ServerProcess; url: string }> => {
-  const process = spawnServer(["--config", FIXTURE_GRAPHS, "--port", "0"], {
-    DATABASE_URL: database.connectionString,
-    LEASE_SECONDS: "3",
-    HEARTBEAT_SECONDS: "0.5",
-    SWEEP_SECONDS: "0.5",
-  });
+const start = async (
+  environment: Record<string, string> = {},
+  entry?: string,
+): Promise<{ process: ServerProcess; url: string }> => {
+  const process = spawnServer(
+    ["--config", FIXTURE_GRAPHS, "--port", "0"],
+    {
+      DATABASE_URL: database.connectionString,
+      LEASE_SECONDS: "3",
+      HEARTBEAT_SECONDS: "0.5",
+      SWEEP_SECONDS: "0.5",
+      ...environment,
+    },
+    entry,
+  );
   servers.push(process);
   return { process, url: await process.address() };
 };
 beforeAll(async () => {
   database = await freshDatabase();
 });
-afterAll(async () => {
-  for (const server of servers) await server.kill();
-  await database.drop();
+// A server of another test would send the notifications, by its own rules.
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.kill();
 });
+afterAll(() => database.drop());
 
 const COUNT = 50;
 const DONE = new Set<TaskState | undefined>([TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_CANCELED]);
@@ -100,3 +110,42 @@ test("a task that waits for input is answered at another server than the one tha
   expect(answered.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
   expect(artifactOf(answered)).toContain("Sent:");
 });
+
+test.each(["after-finish", "before-sending"])(
+  "a push notification is sent once although its server dies by kill -9 at %s",
+  async (point) => {
+    const receiver = await startReceiver();
+    const settings = { LANGGRAPH_WEBHOOKS: JSON.stringify({ url: { disable_loopback: false } }) };
+    const doomed = await start({ ...settings, FAULT_POINT: point }, "test/fixtures/faulty-server.ts");
+    const request = saying([text("x"), data({ milliseconds: 500 })], { returnImmediately: true });
+    request.configuration!.taskPushNotificationConfig = {
+      ...{ tenant: "", id: "1", taskId: "", url: receiver.url, token: "t", authentication: undefined },
+    };
+    const task = await sent(await clientOf(doomed, "sleep"), request);
+    expect(await doomed.process.exit()).toBe("SIGKILL");
+    expect(receiver.received).toEqual([]);
+    const stored = await query<{ state: string }>(
+      database,
+      "select p.state from threadloom.push_notifications p join threadloom.runs using (thread_id) where thread_id = $1 and status = 'success'",
+      [task.contextId],
+    );
+    expect(stored).toEqual([{ state: "pending" }]);
+    // The lease of a delivery that a dead server holds is over in a minute.
+    await query(database, "update threadloom.push_notifications set due_at = now() where state = 'pending'");
+    await start(settings);
+    await eventually("it is delivered", async () => {
+      const found = await query<{ state: string }>(
+        database,
+        "select state from threadloom.push_notifications where thread_id = $1",
+        [task.contextId],
+      );
+      return found[0]?.state === "delivered";
+    });
+    expect(receiver.received).toHaveLength(1);
+    expect(receiver.received[0]?.headers).toMatchObject({ "x-a2a-notification-token": "t" });
+    expect(receiver.payloads()).toMatchObject([
+      { task: { id: task.id, status: { state: "TASK_STATE_COMPLETED" } } },
+    ]);
+    await receiver.close();
+  },
+);

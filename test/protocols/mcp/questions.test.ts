@@ -94,6 +94,15 @@ describe("a client that can ask its user", () => {
     },
   );
 
+  it("can't go on with a run of the API", async () => {
+    const threadId = await api.aThread();
+    await api.aFinishedRun(threadId, { assistant_id: "approval", input: saying("a refund") });
+    const [run] = await api.runs(threadId);
+    const requestState = `${threadId}:${run!.run_id}.1`;
+    const { error } = await raw({ requestState, inputResponses: {} });
+    expect(error).toMatchObject({ code: -32_602, message: "There is no such task." });
+  });
+
   it("can't go on with another tool", async () => {
     const { requestState } = (await raw({})).result as unknown as Asked;
     const { result } = await raw({ name: "two-step", requestState, inputResponses: {} });

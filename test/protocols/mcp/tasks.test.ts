@@ -123,6 +123,38 @@ describe("a client that declares tasks", () => {
   });
 });
 
+describe("a task that waits for an answer", () => {
+  const aQuestion = async (): Promise<{ taskId: string; inputResponses: object }> => {
+    const { taskId } = await aTask("approval", saying("a refund"));
+    const { inputRequests } = await untilTaskIs(taskId, "input_required");
+    const answer = { action: "accept", content: { answer: "approve" } };
+    return { taskId, inputResponses: { [Object.keys(inputRequests!)[0]!]: answer } };
+  };
+
+  it("is cancelled, and takes no answer any more", async () => {
+    const { taskId, inputResponses } = await aQuestion();
+    expect((await send("tasks/cancel", { taskId })).result).toMatchObject({ resultType: "complete" });
+    expect((await get(taskId)).status).toBe("cancelled");
+    await send("tasks/update", { taskId, inputResponses });
+    expect((await get(taskId)).status).toBe("cancelled");
+  });
+
+  it("is cancelled or answered, if both are asked for at once", async () => {
+    const { taskId, inputResponses } = await aQuestion();
+    const both = [send("tasks/update", { taskId, inputResponses }), send("tasks/cancel", { taskId })];
+    for (const { error } of await Promise.all(both)) expect(error).toBeUndefined();
+    await eventually("the task has ended", async () =>
+      ["cancelled", "completed"].includes((await get(taskId)).status),
+    );
+  });
+
+  it("is a completed one for a client without forms, so it stays as it is", async () => {
+    const { taskId } = await aQuestion();
+    await send("tasks/cancel", { taskId }, WITH_TASKS);
+    expect((await get(taskId)).status).toBe("input_required");
+  });
+});
+
 describe("the methods of tasks", () => {
   const methods: [string, object][] = [
     ["tasks/get", {}],

@@ -75,12 +75,12 @@ test("a caller with a thousand due deliveries before all others comes first once
     { caller: "user:0" },
   );
   const { held } = await claim({ limit: 5 });
-  const taken = held.map(({ runId }) => runId);
+  const taken = held.map(({ id }) => id);
   expect(taken).toEqual(expect.arrayContaining(others));
   expect(new Set(held.map(({ caller }) => caller)).size).toBe(5);
   // Running deliveries count: the next free place is for another caller.
   const [next] = await store({ caller: "user:three" });
-  expect((await claim({ limit: 1, underWay: held })).held.map(({ runId }) => runId)).toEqual([next]);
+  expect((await claim({ limit: 1, underWay: held })).held.map(({ id }) => id)).toEqual([next]);
 });
 
 test("of thousands of callers that wait for a failing receiver, each is tried in time", async () => {
@@ -93,7 +93,7 @@ test("of thousands of callers that wait for a failing receiver, each is tried in
   const underWay = many(4, {}).map(() => ({ caller: "", receiver: "hangs" }));
   const taken: string[] = [];
   for (let claims = 0; claims < 200 && taken.length === 0; claims++)
-    taken.push(...(await claim({ underWay })).held.map(({ runId }) => runId));
+    taken.push(...(await claim({ underWay })).held.map(({ id }) => id));
   expect(taken).toEqual([late]);
 });
 
@@ -120,7 +120,7 @@ test("a delivery without a stored result after three days is given up by the nex
   const [poisoned, untried] = await store({ attempts: 7, over: 1 }, { over: 1 });
   const { held, givenUp } = await claim();
   expect(givenUp).toEqual([poisoned]);
-  expect(held.map(({ runId }) => runId)).toEqual([untried]);
+  expect(held.map(({ id }) => id)).toEqual([untried]);
   const [row] = await database.query(
     "select state, last_error, settled_at is not null as settled from threadloom.webhook_deliveries where run_id = $1",
     [poisoned],

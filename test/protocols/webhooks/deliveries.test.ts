@@ -226,7 +226,7 @@ test("two servers take each delivery once, and one that lost it stores nothing",
   const taken = [...(await deliveries.claim(options)).held, ...(await deliveries.claim(options)).held];
   expect(taken.length).toBeLessThanOrEqual(1);
   await deliveries.failed(
-    { runId, attempt: 0 },
+    { id: runId, attempt: 0 },
     { status: 500, reason: "late", pauseSeconds: 1, forGood: true },
   );
   expect((await get("me", runId)).body.last_error).not.toBe("late");

@@ -6,7 +6,7 @@ import { listeningLogger } from "../../helpers/parts.ts";
 
 /** The dispatcher's own behaviour, with any outbox. delivery.test.ts tests it on a server. */
 
-type Deliveries = DispatcherParts["deliveries"];
+type Deliveries = DispatcherParts<{ url: string }>["deliveries"];
 const aCourier = (deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>) =>
   createDispatcher({
     deliveries: {
@@ -21,8 +21,8 @@ const aCourier = (deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>) =
     faults: { reached: () => undefined },
     logger: listeningLogger().logger,
   });
-const held = (runId: string) => ({
-  runId,
+const held = (id: string) => ({
+  id,
   receiver: "hooks.example.com",
   caller: "user:one",
   attempt: 1,
@@ -90,7 +90,7 @@ test.each([
     await dispatcher.close();
     expect(failures).toEqual([
       [
-        expect.objectContaining({ runId: "run", attempt: 1 }),
+        expect.objectContaining({ id: "run", attempt: 1 }),
         expect.objectContaining({ reason: reason, status: null }),
       ],
     ]);

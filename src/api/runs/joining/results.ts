@@ -15,6 +15,7 @@ import { toWireJson } from "../../../state/values/wire-json.ts";
 import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { isTerminal } from "../record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "../repository.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** `execution`: set if the run started in this process. */
 export interface CreatedRun {
@@ -82,7 +83,7 @@ export const createRunResults = ({
     { execution = worker.execution(selector.runId), known, signal }: WaitOptions = {},
   ): Promise<RunEnding | AwaitedRunRow | undefined> => {
     execution?.wantValues();
-    const here = await execution?.ended;
+    const here = execution && (await untilAborted(signal, execution.ended));
     if (here !== undefined) return here;
     for (let first = execution === undefined ? known : undefined; ; first = undefined) {
       signal?.throwIfAborted();
@@ -96,7 +97,7 @@ export const createRunResults = ({
           await announceReader(database, selector, processId);
         }
         if (isElsewhere) signals.send({ kind: "awaited", ...selector });
-        const news = await wait.news;
+        const news = await untilAborted(signal, wait.news);
         if (typeof news === "object") return news;
       } catch (error) {
         if (!isPassing(error)) throw error;

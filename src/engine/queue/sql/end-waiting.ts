@@ -2,7 +2,7 @@ import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { CancelReason } from "../../../platform/database/tables.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
-import { recorded, type RecordEnds } from "./ended.ts";
+import { recorded, withPushes, type RecordEnds, type RecordPushes } from "./ended.ts";
 
 const numbered = (runIds: string): string => `never_began as (
     select r.run_id, r.thread_id, row_number() over (partition by r.thread_id order by r.created_at, r.run_id)::int as place
@@ -35,7 +35,7 @@ export const numberEnds = async (
  * pending → interrupted. Each run that never began adds one to `threads.turns`, so no attempt shares the turn
  * of its end. Indexes: runs_pkey, threads_pkey.
  */
-export const endingWaiting = (record: RecordEnds | undefined) => {
+export const endingWaiting = (record: RecordEnds | undefined, recordPushes?: RecordPushes) => {
   const END_WAITING = statement(
     { runIds: "uuid[]", reason: "text" },
     (sql) => `with ${numbered(sql.runIds)},
@@ -45,7 +45,7 @@ export const endingWaiting = (record: RecordEnds | undefined) => {
     from unnest(${sql.runIds}) as waiting(run_id)
       left join never_began l on l.run_id = waiting.run_id left join counted c on c.thread_id = l.thread_id
     where r.run_id = waiting.run_id
-    returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}
+    returning ${ENDED_COLUMNS}, r.status, r.error)${recorded(record)}${withPushes(recordPushes)}
   select count(*) from ended`,
   );
 

@@ -16,3 +16,12 @@ const NO_VALUES: FinalValues = { finalValues: "null::bytea", valuesOmitted: "fal
 
 export const recorded = (record: RecordEnds | undefined, values: FinalValues = NO_VALUES): string =>
   record === undefined ? "" : `,\n${record("ended", values)}`;
+
+/**
+ * As `RecordEnds`, for push notifications. They are deleted with their runs, so only statements that keep the runs have
+ * this CTE.
+ */
+export type RecordPushes = (ended: string) => string;
+
+export const withPushes = (record: RecordPushes | undefined): string =>
+  record === undefined ? "" : `,\n${record("ended")}`;

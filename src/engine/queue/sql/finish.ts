@@ -11,7 +11,8 @@ import {
 } from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
-import { recorded, type RecordEnds } from "./ended.ts";
+import { recorded, withPushes, type RecordEnds, type RecordPushes } from "./ended.ts";
+import { lockThread } from "./lock-threads.ts";
 import { recordsParameters, storeRecords } from "./store-records.ts";
 
 interface Finish {
@@ -118,12 +119,16 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
 from ${ended} where t.thread_id = ${sql.threadId}
 returning t.thread_id, t.unfinished_runs`;
 
-const finishOne = (sql: Sql, recording?: string): string =>
+/** Only statements with `withPushes` end runs of threads with push notifications. */
+const WITHOUT_PUSHES = "pushes is null";
+
+const finishOne = (sql: Sql, recording = "", condition = ""): string =>
   finishText(
     sql,
     {
       locking: `thread as (
-  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for no key update)`,
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId}
+    ${condition}for no key update)`,
       runs: "thread",
       isRun: `r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'`,
       ended: "ended",
@@ -133,8 +138,11 @@ const finishOne = (sql: Sql, recording?: string): string =>
 
 const storing = (sql: RecordsSql, ended = "ended"): string => `,\n${storeRecords(sql, ended)}`;
 
-const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql));
-const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) => finishOne(sql, storing(sql)));
+const AND_WITHOUT_PUSHES = `and ${WITHOUT_PUSHES} `;
+const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql, "", AND_WITHOUT_PUSHES));
+const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) =>
+  finishOne(sql, storing(sql), AND_WITHOUT_PUSHES),
+);
 
 /** Leaves out runs that are locked, or whose thread is. */
 const togetherText = <Name extends keyof RecordsSql>(
@@ -150,7 +158,8 @@ const togetherText = <Name extends keyof RecordsSql>(
     {
       locking: `asked as (select * from ${rowsOf("asked", names, sql)}),
 thread as (
-  select thread_id from threadloom.threads where thread_id = any(${(sql as Sql).threadId}) for no key update skip locked),
+  select thread_id from threadloom.threads where thread_id = any(${(sql as Sql).threadId}) and ${WITHOUT_PUSHES}
+  for no key update skip locked),
 held as (
   select asked.* from thread join asked on ${asked.threadId} = thread.thread_id
     join threadloom.runs r on ${isRunningRun(asked)}
@@ -178,7 +187,7 @@ const RECORDED_TOGETHER = statement(
   },
 );
 
-interface Finished {
+interface FinishedRow {
   thread_id: string;
   unfinished_runs: number;
 }
@@ -186,48 +195,68 @@ interface Finished {
 const groupedBy = (
   alone: Statement<Finish>,
   together: Statement<readonly Finish[]>,
-): GroupedStatement<Finish, Finished> => ({
+): GroupedStatement<Finish, FinishedRow> => ({
   threadOf: ({ attempt }) => attempt.threadId,
   isSeparate: ({ outcome: { error, interrupts, records } }) =>
     error !== null || interrupts.length + (records?.spans?.length ?? 0) > LARGE_CHARACTERS,
-  alone: async (queryable, finish) => (await alone.query<Finished>(queryable, finish))[0],
+  alone: async (queryable, finish) => (await alone.query<FinishedRow>(queryable, finish))[0],
   async together(queryable, all) {
-    const rows = await together.query<Finished>(queryable, all);
+    const rows = await together.query<FinishedRow>(queryable, all);
     return new Map(rows.map((row) => [row.thread_id, row]));
   },
 });
 
 const FINISHING = groupedBy(FINISH, FINISH_TOGETHER);
 const FINISHING_RECORDED = groupedBy(FINISH_RECORDED, RECORDED_TOGETHER);
-const finishingOf = ({ outcome }: Finish): GroupedStatement<Finish, Finished> =>
+const finishingOf = ({ outcome }: Finish): GroupedStatement<Finish, FinishedRow> =>
   outcome.records === undefined ? FINISHING : FINISHING_RECORDED;
 
-/**
- * `waiting`: pending runs of the thread. Undefined if the attempt no longer holds the run, or if the
- * database lost `lastCheckpoint` in a crash.
- */
-type FinishRun<On> = (on: On, finish: Finish) => Promise<{ waiting: number } | undefined>;
+export interface Finished {
+  /** Pending runs of the thread. */
+  waiting: number;
+  /** Push notifications of the thread may be due. */
+  pushes?: true;
+}
 
-const answerOf = (row: Finished | undefined) => row && { waiting: row.unfinished_runs };
+/** Undefined if the attempt no longer holds the run, or if the database lost `lastCheckpoint` in a crash. */
+type FinishRun<On> = (on: On, finish: Finish) => Promise<Finished | undefined>;
 
 export const finishing = (
   record: RecordEnds | undefined,
+  recordPushes: RecordPushes | undefined,
 ): { finish: FinishRun<Database>; finishInTransaction: FinishRun<Queryable> } => {
   const finishWithValues =
     record &&
     statement(VALUES_PARAMETERS, (sql) => finishOne(sql, `${recorded(record, sql)}${storing(sql)}`));
+  const finishWithPushes = statement(RECORDS_PARAMETERS, (sql) =>
+    finishOne(sql, `${withPushes(recordPushes)}${storing(sql)}`),
+  );
 
-  const finishInTransaction: FinishRun<Queryable> = async (queryable, finish) =>
-    answerOf(
-      finishWithValues === undefined || finish.outcome.final === undefined
-        ? await finishingOf(finish).alone(queryable, finish)
-        : (await finishWithValues.query<Finished>(queryable, finish))[0],
-    );
+  /** Of a thread with push notifications. The caller holds its lock, so this sees all that were set before the end. */
+  const withPushesOf = async (transaction: Queryable, finish: Finish): Promise<Finished | undefined> => {
+    const [row] = await finishWithPushes.query<FinishedRow>(transaction, finish);
+    return row && { waiting: row.unfinished_runs, pushes: true };
+  };
+  const withValues = async (queryable: Queryable, finish: Finish): Promise<Finished | undefined> => {
+    const [row] = await (finishWithValues ?? finishWithPushes).query<FinishedRow>(queryable, finish);
+    return row && { waiting: row.unfinished_runs };
+  };
+
   return {
-    finishInTransaction,
-    finish: async (database, finish) =>
-      finish.outcome.final === undefined
-        ? answerOf(await database.grouped(finishingOf(finish), finish))
-        : await finishInTransaction(database, finish),
+    finishInTransaction: async (transaction, finish) => {
+      if (finish.outcome.final !== undefined) return await withValues(transaction, finish);
+      const row = await finishingOf(finish).alone(transaction, finish);
+      return row ? { waiting: row.unfinished_runs } : await withPushesOf(transaction, finish);
+    },
+
+    finish: async (database, finish) => {
+      if (finish.outcome.final !== undefined) return await withValues(database, finish);
+      const row = await database.grouped(finishingOf(finish), finish);
+      if (row !== undefined) return { waiting: row.unfinished_runs };
+      return await database.transaction(async (transaction) => {
+        await lockThread(transaction, finish.attempt.threadId);
+        return await withPushesOf(transaction, finish);
+      });
+    },
   };
 };

@@ -5,7 +5,7 @@ import type { Graphs } from "../../../graphs/graphs.ts";
 import type { GraphSchemas } from "../../../graphs/json-schemas.ts";
 import type { McpConfig, NamedTool } from "../../../graphs/project/mcp.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import { systemAssistantId } from "../../../platform/domain/assistant-ids.ts";
+import { assistantIdOf, systemAssistantId } from "../../../platform/domain/assistant-ids.ts";
 import { invalid, ThreadloomError } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { createToolRepository, placeBehind, type Deployed, type ToolRow } from "./repository.ts";
@@ -113,13 +113,22 @@ export const createToolService = ({ database, authorize, assistants, graphs, con
       return { tools, nextCursor: isWhole ? undefined : page.at(-1)?.cursor, isProvisional };
     },
 
+    /**
+     * The id of the assistant that the name most likely means. Reads nothing: the run checks whether the caller may use
+     * the assistant.
+     */
+    likely(name: string): string | undefined {
+      const named = config.tools?.find((tool) => tool.name === name);
+      if (named !== undefined) return assistantIdOf(named.assistant);
+      return config.tools === undefined && graphs.has(name) ? systemAssistantId(name) : undefined;
+    },
+
     /** The id of a tool's assistant; undefined for an unknown tool. */
     async find(caller: Caller, name: string): Promise<string | undefined> {
       if (config.tools !== undefined) {
         const named = config.tools.find((tool) => tool.name === name);
         return named && (await rowOf(caller, named))?.assistant_id;
       }
-      // Most calls name a graph, whose system assistant has the name.
       if (graphs.has(name)) {
         const tool = { assistant: name, name, description: undefined };
         const found = await rowOf(caller, tool);
