@@ -138,6 +138,7 @@ export const ROUTES: Record<string, Expected> = {
   "POST /runs/search": given({}, "threads:search"),
   "GET /threads/:thread_id/runs": asks("threads:read"),
   "GET /threads/:thread_id/runs/:run_id": asks("threads:read"),
+  "GET /threads/:thread_id/runs/:run_id/trace": asks("threads:read"),
   "DELETE /threads/:thread_id/runs/:run_id": asks("threads:delete"),
   "GET /threads/:thread_id/runs/:run_id/join": asks("threads:read"),
   "GET /threads/:thread_id/runs/:run_id/stream": asks("threads:read"),
