@@ -11,7 +11,7 @@ const DISTRICTS = {
   access: ["."],
   http: ["."],
   engine: ["queue", "events", ".", "outbox"],
-  api: ["threads", "assistants", "runs", "crons", "status", "store"],
+  api: ["threads", "assistants", "runs", "usage", "crons", "status", "store"],
   protocols: ["streaming", "webhooks", "ui", "calls", "mcp", "a2a", "agui"],
   server: ["console", "custom-app", "key-rotation", "app", "embedding"],
   cli: ["."],

@@ -145,6 +145,8 @@ export const ROUTES: Record<string, Expected> = {
   "GET /runs/:run_id/stream": asks("threads:read"),
   "POST /threads/:thread_id/runs/:run_id/cancel": asks("threads:update"),
 
+  "GET /usage": asks("threads:search"),
+
   "POST /threads/:thread_id/runs/crons": given(cron, "crons:create", ...creation.events),
   "POST /runs/crons": given(cron, "crons:create", ...creation.events),
   "POST /runs/crons/search": given({}, "crons:search"),

@@ -168,7 +168,7 @@ export const runSearchBody = bodyOf({
 });
 export type RunSearch = z.output<typeof runSearchBody>;
 
-const emptyIsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
+export const emptyIsAbsent = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
 
 export const listQuery = z.object({

@@ -111,6 +111,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const attempt = graphExecutor.execute(run, channel, {
         isSuspect: queue.isSuspect(run),
         publishesProtocol,
+        isChecked: creatorIsHere,
         records: records.options,
         onGraphEnded,
       });

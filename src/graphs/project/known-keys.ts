@@ -88,6 +88,7 @@ export const LANGGRAPH_JSON_KEYS: Keys = {
   ui: true,
   ui_config: { shared: true },
   mcp: { tools: true, authorization_servers: true },
+  usage: { currency: true, prices: true, budgets: true },
   dependencies: IMAGE,
   node_version: IMAGE,
   python_version: IMAGE,

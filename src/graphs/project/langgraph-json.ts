@@ -14,6 +14,7 @@ import { withKeys } from "./keys-given.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
 import { mcpConfigOf, mcpSchema, type McpConfig } from "./mcp.ts";
+import { usageConfigOf, usageSchema, type UsageConfig } from "./usage.ts";
 import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";
 import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
 import { storableConfig, storableObject } from "../../platform/domain/json-schemas.ts";
@@ -49,6 +50,7 @@ export interface GraphConfig {
   /** `ui` and `ui_config`. */
   ui: UiConfig;
   mcp: McpConfig;
+  usage: UsageConfig;
   auth: AuthConfig | undefined;
   /** The file has `encryption`. */
   namesEncryption: boolean;
@@ -90,6 +92,7 @@ const fileSchema = z.object({
   ui: uiSchema,
   ui_config: uiConfigSchema,
   mcp: mcpSchema,
+  usage: usageSchema,
   store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
 });
 
@@ -166,6 +169,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
     namesEncryption: review.namesEncryption,
     ui: uiConfigOf(parsed.data, folder),
     mcp: mcpConfigOf(parsed.data.mcp),
+    usage: usageConfigOf(parsed.data.usage),
     warning: warnings.length === 0 ? undefined : warnings.join("; "),
     forImages: review.forImages,
   };

@@ -1,11 +1,13 @@
-import { relative } from "node:path";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { frameOf } from "../error-place.ts";
 import type { SpanFields } from "./scope.ts";
 
 const MESSAGE_LENGTH_AT_MOST = 1_000;
 
-/** `at`: the first place in the project's code, as `file:line:column` from the working directory. */
+/** Clients see the place, so it does not name the folders of the server. */
+const FOLDERS_SHOWN = 3;
+
+/** `at`: the first place in the project's code: the end of `file:line:column`. */
 export const errorFields = (thrown: unknown): SpanFields => {
   const { error: type, message } = errorForClients(thrown);
   const frame = frameOf(thrown);
@@ -15,7 +17,7 @@ export const errorFields = (thrown: unknown): SpanFields => {
       message: message.slice(0, MESSAGE_LENGTH_AT_MOST),
       ...(frame === undefined
         ? {}
-        : { at: `${relative(process.cwd(), frame.file)}:${frame.line}:${frame.column ?? 1}` }),
+        : { at: `${frame.file.split("/").slice(-FOLDERS_SHOWN).join("/")}:${frame.line}:${frame.column ?? 1}` }),
     },
   };
 };

@@ -15,6 +15,7 @@ import { createSiteCheck } from "../../http/sites.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { ApiPart } from "../../graphs/project/http.ts";
+import { createUsageRoutes } from "../../api/usage/routes.ts";
 import { createRunRoutes } from "../../api/runs/routes.ts";
 import { createQueueRoutes } from "../../api/status/queue/routes.ts";
 import { createStatusRoutes } from "../../api/status/routes.ts";
@@ -46,13 +47,13 @@ export const apiRoutes = (
   services: Services,
   disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, streaming, a2a, agui, mcp, store, ui, deliveries, waiting } =
+  const { assistants, threads, runs, crons, usage, streaming, a2a, agui, mcp, store, ui, deliveries, waiting } =
     services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
     ...(has("threads") ? [createThreadRoutes(threads), createThreadStreamRoutes(streaming.joining)] : []),
-    ...(has("runs") ? [createRunRoutes(runs), createCronRoutes(crons)] : []),
+    ...(has("runs") ? [createRunRoutes(runs), createCronRoutes(crons), createUsageRoutes(usage)] : []),
     // Event streaming starts runs and reads threads.
     ...(has("threads") && has("runs") ? [createStreamingRoutes(streaming, config.bodyElementsAtMost)] : []),
     ...(has("runs") && has("meta") ? [createQueueRoutes(waiting)] : []),

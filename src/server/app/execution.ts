@@ -8,6 +8,8 @@ import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
+import { withinBudgets } from "../../engine/executors/within-budgets.ts";
+import { createBudgets } from "../../engine/traces/budgets.ts";
 import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";
 import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
@@ -28,7 +30,7 @@ export const openExecution = async (
 ) => {
   const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
-  const { database, signals, checkpoints, graphs, metrics } = foundation;
+  const { database, signals, checkpoints, graphs, metrics, usage } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, checkpoints, webhooks.recordEnds, webhooks.recordPushes);
@@ -43,6 +45,7 @@ export const openExecution = async (
     },
   });
   const traces = createTraceStorage(database);
+  const budgets = usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets);
   const eventLog = createEventLog(database, metrics.eventsLogged);
   const hub = lifecycle.closing(
     createHub({
@@ -77,13 +80,13 @@ export const openExecution = async (
     outbox: webhooks.outbox,
     graphs,
     checkpoints,
-    graphExecutor,
+    graphExecutor: budgets === undefined ? graphExecutor : withinBudgets(graphExecutor, budgets),
     hub,
     eventLog,
     processId,
     timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
     traces: config.traces,
-    costOf: () => undefined,
+    costOf: usage.costOf,
     store: (attempt, records) => storeAttemptRecords(database, attempt, records),
     faults,
     metrics,
@@ -131,6 +134,7 @@ export const openExecution = async (
     queue,
     eventLog,
     traces,
+    budgets,
     hub,
     endings,
     worker,

@@ -101,7 +101,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     await openApiKeyCache({ repository: createKeyRepository(database), logger }),
   );
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
-  const { threadExpiry, storeExpiry, storeIndex, http, ui, mcp, entries } = project;
+  const { threadExpiry, storeExpiry, storeIndex, http, ui, mcp, usage, entries } = project;
   const hasApp = http.app !== undefined;
   const webhooks = config.unsafeNoAuth ? webhooksBehind(project.webhooks, { hasApp }) : project.webhooks;
   const auth = config.unsafeIgnoreAuth ? undefined : project.auth;
@@ -202,6 +202,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     webhooks,
     ui,
     mcp,
+    usage,
     entries,
   };
 };

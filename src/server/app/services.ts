@@ -13,6 +13,7 @@ import { createStatusService } from "../../api/status/service.ts";
 import { createA2aService } from "../../protocols/a2a/service.ts";
 import { createAgUiService } from "../../protocols/agui/service.ts";
 import { createCallService } from "../../protocols/calls/service.ts";
+import { createUsageService } from "../../api/usage/service.ts";
 import { createMcpService } from "../../protocols/mcp/service.ts";
 import { createStreamingService } from "../../protocols/streaming/service.ts";
 import { createThreadService } from "../../api/threads/service.ts";
@@ -41,6 +42,7 @@ export const createServices = async (
     queue,
     eventLog,
     traces,
+    budgets,
     hub,
     endings,
     worker,
@@ -92,6 +94,7 @@ export const createServices = async (
     hub,
     eventLog,
     traces,
+    budgets,
     signals,
     processId,
     threadTtl: threadExpiry.defaultTtl,
@@ -109,6 +112,7 @@ export const createServices = async (
   });
 
   const { crons, scheduler } = await createCrons(foundation, webhooks, runs, worker);
+  const usage = createUsageService(authorize, database, foundation.usage.currency);
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
   const calls = createCallService({ database, authorize, assistants, runs, threads });
@@ -172,6 +176,7 @@ export const createServices = async (
     streaming,
     calls,
     a2a,
+    usage,
     mcp,
     agui,
     store,

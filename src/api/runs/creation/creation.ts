@@ -1,6 +1,7 @@
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { checkpointNotFound } from "../../../platform/domain/errors.ts";
 import { assertRecursionLimit } from "../../../platform/domain/recursion-limit.ts";
+import type { Budgets } from "../../../engine/traces/budgets.ts";
 import type { Worker } from "../../../engine/worker/worker.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import type { CreatedRun } from "../joining/results.ts";
@@ -13,6 +14,8 @@ export interface RunCreationParts extends PlacingParts {
   worker: Worker;
   processId: string;
   recursionLimitMax: number;
+  /** Undefined: there are none. */
+  budgets: Pick<Budgets, "assertRoom"> | undefined;
   /** Throws `invalid` for a forbidden webhook. */
   checkWebhook(webhook: string | undefined): void;
   checkpoints: {
@@ -26,11 +29,12 @@ const APPEARANCES_AT_MOST = 10;
 
 export const createRunCreation = (parts: RunCreationParts) => {
   const { repository, worker, announcements, processId, recursionLimitMax, checkpoints, everyThread } = parts;
-  const { checkWebhook } = parts;
+  const { budgets, checkWebhook } = parts;
   const place = createPlacing(parts);
   const storeAll = createBatches(parts);
 
   const assertStart = async (rights: CreationRights, { run, checkpointId }: RequestedRun): Promise<void> => {
+    if (budgets !== undefined) await budgets.assertRoom(run);
     assertRecursionLimit(run.config, recursionLimitMax);
     if (run.webhook !== null) checkWebhook(run.webhook);
     if (checkpointId === undefined) return;

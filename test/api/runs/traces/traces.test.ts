@@ -118,7 +118,7 @@ test("an error has its type, its message, and its place in the project", async (
   expect(spans.find(({ kind }) => kind === "model")?.error).toEqual({
     type: "Error",
     message: "the model is not there",
-    at: expect.stringMatching(/test\/api\/runs\/traces\/model\.ts:\d+:\d+$/) as string,
+    at: expect.stringMatching(/^runs\/traces\/model\.ts:\d+:\d+$/) as string,
   });
 });
 

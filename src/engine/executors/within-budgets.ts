@@ -1,0 +1,43 @@
+import type { Budgets } from "../traces/budgets.ts";
+import type { AttemptResult, GraphExecution, GraphExecutor, StopReason } from "./executor.ts";
+
+/** Refuses runs whose budget is used up when they start. Runs that this server started at once were checked before. */
+export const withinBudgets = (
+  executor: GraphExecutor,
+  budgets: Pick<Budgets, "refusalOfRun">,
+): GraphExecutor => ({
+  suspectsAtOnce: executor.suspectsAtOnce,
+  execute(run, sink, options) {
+    if (run.attempt > 1 || options.isChecked) return executor.execute(run, sink, options);
+    let begun: GraphExecution | undefined;
+    let stopReason: StopReason | undefined;
+    let wantsValues = false;
+    const begin = async (): Promise<AttemptResult> => {
+      const selector = { threadId: run.thread_id, runId: run.run_id };
+      const refusal = await budgets.refusalOfRun(selector, run.assistant_id);
+      if (refusal === undefined && stopReason === undefined) {
+        begun = executor.execute(run, sink, options);
+        if (wantsValues) begun.wantValues();
+        return await begun.result;
+      }
+      options.onGraphEnded();
+      if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
+      return { kind: "failed", error: Object.assign(new Error(refusal), { name: "BudgetExceededError" }) };
+    };
+    const failed = (error: unknown): AttemptResult => {
+      options.onGraphEnded();
+      return { kind: "failed", error };
+    };
+    return {
+      result: begin().catch(failed),
+      stop(reason) {
+        stopReason ??= reason;
+        begun?.stop(reason);
+      },
+      wantValues() {
+        wantsValues = true;
+        begun?.wantValues();
+      },
+    };
+  },
+});

@@ -1,0 +1,112 @@
+import type { Budget } from "../../graphs/project/usage.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { statement } from "../../platform/database/statement.ts";
+import { tooMany } from "../../platform/domain/errors.ts";
+import { OF_RUN, type RunSelector } from "../queue/attempts.ts";
+
+/** Whom a run counts for. */
+interface Counted {
+  /** As `runs.caller`; null: the run counts for no caller. */
+  caller: string | null;
+  assistantId: string;
+}
+
+interface Used {
+  tokens: number;
+  cost: number;
+}
+
+/** A server starts runs for this long after a budget is used up. */
+const KNOWN_FOR_MS = 1_000;
+const KNOWN_AT_MOST = 1_000;
+/** Clients need not ask more often, although a budget may be raised at any time. */
+const RETRY_SECONDS = 60;
+
+const SUMS =
+  "coalesce(sum(u.input_tokens + u.output_tokens), 0)::float8 as tokens, coalesce(sum(u.cost), 0)::float8 as cost";
+const since = (every: string): string =>
+  `u.created_at >= date_trunc(${every}, now() at time zone 'UTC') at time zone 'UTC'`;
+
+/** Index: model_usage_of_caller. */
+const OF_CALLER = statement(
+  { name: "text", every: "text" },
+  (sql) =>
+    `select ${SUMS} from threadloom.model_usage u where u.caller = ${sql.name} and ${since(sql.every)}`,
+);
+/** Index: model_usage_of_assistant. */
+const OF_ASSISTANT = statement(
+  { name: "uuid", every: "text" },
+  (sql) =>
+    `select ${SUMS} from threadloom.model_usage u where u.assistant_id = ${sql.name} and ${since(sql.every)}`,
+);
+/** Index: runs_pkey. */
+const CALLER = statement(
+  OF_RUN,
+  (sql) => `select caller from threadloom.runs where thread_id = ${sql.threadId} and run_id = ${sql.runId}`,
+);
+
+const sentenceOf = ({ per, every, tokens, cost }: Budget, used: Used): string | undefined => {
+  const whose = per === "caller" ? "This caller" : "This assistant";
+  const when = every === "day" ? "today" : "this month";
+  const next = every === "day" ? "tomorrow" : "next month";
+  const of = (what: string): string =>
+    `${whose} has used its budget of ${what} for ${when}; runs start again ${next} (UTC).`;
+  if (tokens !== undefined && used.tokens >= tokens) return of(`${tokens} tokens`);
+  if (cost !== undefined && used.cost >= cost) return of(`${cost} in money`);
+  return undefined;
+};
+
+/** Checks the project's budgets. Without budgets, use `undefined` instead. */
+export const createBudgets = (
+  database: Database,
+  budgets: readonly Budget[],
+  now: () => number = () => performance.now(),
+) => {
+  const known = new Map<string, { used: Promise<Used>; until: number }>();
+
+  const read = async ({ per, every }: Budget, name: string): Promise<Used> => {
+    const sums = per === "caller" ? OF_CALLER : OF_ASSISTANT;
+    const [used] = await sums.query<Used>(database, { name, every });
+    return used ?? { tokens: 0, cost: 0 };
+  };
+
+  const usedOf = (budget: Budget, name: string): Promise<Used> => {
+    const key = `${budget.per} ${budget.every} ${name}`;
+    const found = known.get(key);
+    if (found !== undefined && now() < found.until) return found.used;
+    if (known.size >= KNOWN_AT_MOST) known.clear();
+    const used = read(budget, name);
+    known.set(key, { used, until: now() + KNOWN_FOR_MS });
+    // A failed read is no answer for others.
+    used.catch(() => known.delete(key));
+    return used;
+  };
+
+  /** Why a run may not start, as a sentence; undefined: it may. */
+  const refusalOf = async ({ caller, assistantId }: Counted): Promise<string | undefined> => {
+    for (const budget of budgets) {
+      const name = budget.per === "caller" ? caller : assistantId;
+      const sentence = name === null ? undefined : sentenceOf(budget, await usedOf(budget, name));
+      if (sentence !== undefined) return sentence;
+    }
+    return undefined;
+  };
+
+  return {
+    refusalOf,
+
+    /** Of a run that waited in the queue. */
+    async refusalOfRun(run: RunSelector, assistantId: string): Promise<string | undefined> {
+      const [row] = await CALLER.query<{ caller: string | null }>(database, run);
+      return await refusalOf({ caller: row?.caller ?? null, assistantId });
+    },
+
+    /** Throws `tooMany`. */
+    async assertRoom(run: Counted): Promise<void> {
+      const sentence = await refusalOf(run);
+      if (sentence !== undefined) throw tooMany(sentence, RETRY_SECONDS);
+    },
+  };
+};
+
+export type Budgets = ReturnType<typeof createBudgets>;

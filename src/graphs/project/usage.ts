@@ -1,0 +1,100 @@
+import { z } from "zod";
+import type { ModelUsage } from "../trace/scope.ts";
+
+/** Money per million tokens, in the project's currency. */
+interface Price {
+  input: number;
+  output: number;
+  /** Of input tokens from the provider's cache. */
+  cache_read: number;
+  /** Of input tokens that the provider stores in its cache. */
+  cache_creation: number;
+}
+
+/** What one caller, or one assistant, may use. */
+export interface Budget {
+  per: "caller" | "assistant";
+  /** Of UTC. */
+  every: "day" | "month";
+  /** Of input and output together; undefined: no limit. */
+  tokens: number | undefined;
+  /** Undefined: no limit. */
+  cost: number | undefined;
+}
+
+/** `usage` of langgraph.json. */
+export interface UsageConfig {
+  readonly currency: string | undefined;
+  readonly budgets: readonly Budget[];
+  /** The money for the tokens of one call; undefined: the model has no price. */
+  costOf(usage: ModelUsage): number | undefined;
+}
+
+const amount = z.number().nonnegative();
+const price = z
+  .strictObject({ input: amount, output: amount, cache_read: amount.nullish(), cache_creation: amount.nullish() })
+  .transform(({ input, output, cache_read, cache_creation }): Price => ({
+    input,
+    output,
+    cache_read: cache_read ?? input,
+    cache_creation: cache_creation ?? input,
+  }));
+
+const budget = z
+  .strictObject({
+    per: z.enum(["caller", "assistant"]),
+    every: z.enum(["day", "month"]),
+    tokens: z.number().int().nonnegative().nullish(),
+    cost: amount.nullish(),
+  })
+  .refine(({ tokens, cost }) => tokens != null || cost != null, { error: "needs 'tokens' or 'cost'" })
+  .transform(({ per, every, tokens, cost }): Budget => ({
+    per,
+    every,
+    tokens: tokens ?? undefined,
+    cost: cost ?? undefined,
+  }));
+
+export const usageSchema = z
+  .strictObject({
+    currency: z.string().min(1).max(20).nullish(),
+    prices: z.record(z.string().min(1), price).nullish(),
+    budgets: z.array(budget).nullish(),
+  })
+  .nullish();
+
+const TOKENS_PER_PRICE = 1_000_000;
+
+const moneyFor = (price: Price, usage: ModelUsage): number => {
+  const { cache_read_tokens: read, cache_creation_tokens: created } = usage;
+  const plain = Math.max(0, usage.input_tokens - read - created);
+  const sum =
+    plain * price.input +
+    read * price.cache_read +
+    created * price.cache_creation +
+    usage.output_tokens * price.output;
+  return sum / TOKENS_PER_PRICE;
+};
+
+/**
+ * A price is found by the model's name, or by the longest name before a `-`: providers answer with dated versions, such as
+ * `gpt-5-2026-01-31`.
+ */
+export const usageConfigOf = (usage: z.output<typeof usageSchema>): UsageConfig => {
+  const prices = new Map(Object.entries(usage?.prices ?? {}));
+  const priceOf = (model: string): Price | undefined => {
+    for (let name = model; name !== ""; name = name.slice(0, Math.max(0, name.lastIndexOf("-")))) {
+      const found = prices.get(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return {
+    currency: usage?.currency ?? undefined,
+    budgets: usage?.budgets ?? [],
+    costOf(used) {
+      const found = priceOf(used.model);
+      return found && moneyFor(found, used);
+    },
+  };
+};
