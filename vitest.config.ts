@@ -20,6 +20,7 @@ export const WITH_PROCESSES = [
   "test/faults/**/*.test.ts",
   "test/cli/import/**/*.test.ts",
   "test/main/**/*.test.ts",
+  "test/monitoring/**/*.test.ts",
   "test/readme/**/*.test.ts",
   "test/access/runs/runs.test.ts",
   "test/server/app/ready-with-graphs.test.ts",

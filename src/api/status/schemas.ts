@@ -41,7 +41,7 @@ export interface Metrics {
     resident_memory_bytes: number;
     heap_used_bytes: number;
     external_memory_bytes: number;
-    /** Since the last read. */
+    /** See `watchLoopDelay`. */
     event_loop_delay_p50_seconds: number;
     event_loop_delay_p99_seconds: number;
     event_loop_delay_max_seconds: number;

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { cpuUsage, memoryUsage, uptime } from "node:process";
 import type { Database } from "../../platform/database/database.ts";
 import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
@@ -6,6 +5,7 @@ import { unavailable } from "../../platform/domain/errors.ts";
 import { packageVersion, serverVersion } from "../../platform/lib/package-versions.ts";
 import { within } from "../../platform/lib/within.ts";
 import { createMetrics, type ServerMetrics } from "../../platform/metrics/metrics.ts";
+import { watchLoopDelay } from "./loop-delay.ts";
 import { toPrometheus } from "./prometheus.ts";
 import type { StatusRepository } from "./repository.ts";
 import type { Metrics, ServerInfo } from "./schemas.ts";
@@ -42,8 +42,6 @@ const ROOM_LASTS_MS = 5_000;
 /** Tables grow slowly, and a large one has thousands of files. */
 const SIZES_LAST_MS = 60_000;
 
-const EVENT_LOOP_SAMPLE_MS = 10;
-
 /** The names of the hosted service and the SDKs. */
 const FLAGS = {
   assistants: true,
@@ -54,7 +52,6 @@ const FLAGS = {
   stream_namespaces: true,
 };
 
-const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /**
@@ -70,8 +67,7 @@ const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 
 export const createStatusService = (options: StatusServiceOptions) => {
   const { database, repository, readiness, workers, counted = createMetrics(), role = "all" } = options;
-  const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_SAMPLE_MS });
-  delay.enable();
+  const loopDelay = watchLoopDelay();
   const isWritable = oneAtATime(() => repository.isWritable());
   let roomSeenAt = -Infinity;
   const hasRoom = oneAtATime(async () => {
@@ -117,28 +113,25 @@ export const createStatusService = (options: StatusServiceOptions) => {
     metadata: {},
   };
 
-  /** The histogram records the whole time between two samples, including the interval. */
-  const delaySeconds = (nanoseconds: number): number =>
-    Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_SAMPLE_MS / 1000) || 0;
-
   const metrics = async (): Promise<Metrics> => {
     const read = <T>(work: () => Promise<T>): Promise<T | undefined> =>
       within(DATABASE_CHECK_MS, work()).catch(() => undefined);
     const [counts, tables] = await Promise.all([read(countAll), read(tableBytes)]);
     const memory = memoryUsage();
     const cpu = cpuUsage();
+    const delay = loopDelay.read();
     const { pool } = database;
     const worker = workers?.();
-    const figures: Metrics = {
+    return {
       process: {
         uptime_seconds: uptime(),
         cpu_seconds: (cpu.user + cpu.system) / MICROSECONDS,
         resident_memory_bytes: memory.rss,
         heap_used_bytes: memory.heapUsed,
         external_memory_bytes: memory.external,
-        event_loop_delay_p50_seconds: delaySeconds(delay.percentile(50)),
-        event_loop_delay_p99_seconds: delaySeconds(delay.percentile(99)),
-        event_loop_delay_max_seconds: delaySeconds(delay.max),
+        event_loop_delay_p50_seconds: delay.p50,
+        event_loop_delay_p99_seconds: delay.p99,
+        event_loop_delay_max_seconds: delay.max,
       },
       database: {
         up: counts !== undefined,
@@ -158,8 +151,6 @@ export const createStatusService = (options: StatusServiceOptions) => {
       workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },
       graph_processes: options.graphProcesses?.(),
     };
-    delay.reset();
-    return figures;
   };
 
   return {
@@ -201,9 +192,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
       return await toPrometheus(await metrics(), { counted, info, role });
     },
 
-    close(): void {
-      delay.disable();
-    },
+    close: loopDelay.close,
   };
 };
 

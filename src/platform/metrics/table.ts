@@ -29,7 +29,7 @@ export const METRICS = {
   external_memory_bytes: { kind: "gauge", help: "Memory of buffers." },
   event_loop_delay_seconds: {
     kind: "gauge",
-    help: "By how much timers are late, since the last scrape.",
+    help: "By how much timers are late, since the scrape before the last.",
     labels: ["quantile"],
   },
 

@@ -4,8 +4,8 @@ import type { RunSelector } from "../../engine/queue/attempts.ts";
 import { deliver } from "../../engine/events/transports/event-sink.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
 import { callerGone } from "../../http/caller-gone.ts";
-import { CallerGoneError, malformed } from "../../platform/domain/errors.ts";
-import { addressFor } from "../ui/fragment.ts";
+import { publicAddress } from "../../http/public-address.ts";
+import { CallerGoneError } from "../../platform/domain/errors.ts";
 import type { AgentRequest, Version } from "./request.ts";
 import type { A2aService } from "./service.ts";
 import type { Answered, RpcAnswer, Transports } from "./transports.ts";
@@ -31,12 +31,6 @@ const versionOf = (
   const text = asked === undefined || asked === "" ? fallback : String(asked);
   const [, version] = /^(0\.3|1\.0)(?:\.\d+)?$/.exec(text) ?? [];
   return version === undefined ? { unknown: text } : { version: version as Version };
-};
-
-const addressOf = ({ headers, protocol, server }: FastifyRequest): string => {
-  const address = addressFor(headers);
-  if (address === undefined) throw malformed("The request has no Host for the addresses in the card.");
-  return `${address.startsWith("//") ? `${protocol}:` : ""}${address}${server.mountPrefix}`;
 };
 
 /** The binding of a request: how it asks, and how it is answered. */
@@ -68,7 +62,11 @@ export const createServing = (service: A2aService) => {
     assistantId: string,
     rest: Pick<AgentRequest, "signal" | "onAccepted">,
   ): AgentRequest => ({
-    ...{ caller: request.caller, assistantId, address: () => addressOf(request) },
+    ...{
+      caller: request.caller,
+      assistantId,
+      address: () => publicAddress(request.headers) + request.server.mountPrefix,
+    },
     ...{ headers: request.configurableHeaders(), budget: reply.budget(), ...rest },
   });
 

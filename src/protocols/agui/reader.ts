@@ -41,6 +41,7 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
   let reader = run;
   let after = -1;
   let losses = 0;
+  let isOver = false;
 
   /** Clients of this protocol do not reconnect by themselves. False if the events can't be read here. */
   const recover = async (): Promise<boolean> => {
@@ -98,12 +99,14 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
   const batches = events();
   return {
     async next() {
-      const { value } = await batches.next();
+      const { value, done } = await batches.next();
+      isOver = done === true;
       if (typeof value === "string" || value === undefined) return value ?? "ended";
       return value.map((event) => sentEvent(seq++, event));
     },
     close() {
-      gone.abort();
+      // An abort after the end would cost as much as reading the run.
+      if (!isOver) gone.abort();
       reader?.close();
     },
   };

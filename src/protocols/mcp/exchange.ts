@@ -24,6 +24,9 @@ export interface Exchange {
   onFault(error: unknown, what: string): void;
 }
 
+/** What the package reads of a request. A web `Request` costs as much as all the rest of the exchange. */
+export type MessageRequest = Pick<Request, "method" | "signal"> & { headers: Pick<Headers, "get"> };
+
 export const TASKS = "io.modelcontextprotocol/tasks";
 
 /** What the client of a call can do. */

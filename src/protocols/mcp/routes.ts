@@ -8,10 +8,10 @@ import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 import { ownField } from "../../platform/lib/names.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, MessageRequest } from "./exchange.ts";
 import { countRuns, staysOpen } from "./messages.ts";
 import { challengeOf, METADATA_PATHS, resourceMetadata } from "./oauth.ts";
-import type { MessageRequest } from "./server.ts";
+import type { JsonRpcAnswer } from "./server.ts";
 import type { McpService } from "./service.ts";
 
 const tags = ["MCP"];
@@ -80,14 +80,16 @@ const sendStream = async (
 
 const send = async (
   reply: FastifyReply,
-  answer: Promise<Response>,
+  answer: Promise<Response | JsonRpcAnswer>,
   head: Promise<Head>,
 ): Promise<FastifyReply> => {
-  const text = (response: Response): Promise<string> => response.text();
+  const text = async (answered: Response | JsonRpcAnswer): Promise<string> =>
+    answered instanceof Response ? await answered.text() : JSON.stringify(answered);
   const first = await Promise.race([head, answer]);
   if (first === "begun") return answerPatiently(reply, answer.then(text));
   if ("failure" in first) throw first.failure;
   if (reply.raw.destroyed) return reply.hijack();
+  if (!(first instanceof Response)) return await reply.send(first);
   const { status, headers } = first;
   if (headers.get("content-type") === "text/event-stream") return await sendStream(reply, first, head);
   const json = await text(first);

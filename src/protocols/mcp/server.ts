@@ -9,6 +9,7 @@ import {
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
+  SERVER_INFO_META_KEY,
   Server,
   WebStandardStreamableHTTPServerTransport,
   type CallToolResult,
@@ -22,9 +23,10 @@ import { CallerGoneError, HandlerRefusal, ThreadloomError } from "../../platform
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
-import type { Calling } from "./calling.ts";
-import { TASKS, usesTasks, type Client, type Exchange } from "./exchange.ts";
+import type { Calling, ToolCall, ToolResult } from "./calling.ts";
+import { TASKS, usesTasks, type Client, type Exchange, type MessageRequest } from "./exchange.ts";
 import { isStreamed, messagesIn } from "./messages.ts";
+import { readPlainCall, type PlainCall } from "./plain-call.ts";
 import type { TaskMethods } from "./tasks.ts";
 import type { ToolService } from "./tools/service.ts";
 
@@ -39,7 +41,7 @@ const CACHE_HINTS = {
   "server/discover": { ttlMs: ABILITIES_TTL_MS, cacheScope: "public" },
 } as const;
 
-const VERSION = serverVersion();
+const SERVER_INFO = { name: "threadloom", version: serverVersion() };
 
 interface Methods {
   tools: ToolService;
@@ -111,6 +113,26 @@ const unlessHidden = (error: unknown): undefined => {
   throw error;
 };
 
+const callTool = async (
+  { tools, calling }: Methods,
+  exchange: Exchange,
+  name: string,
+  call: Omit<ToolCall, "assistantId">,
+): Promise<ToolResult> =>
+  await orProtocolError(exchange, "tools/call", async () => {
+    // A task that goes on is compared with the tool that the caller sees.
+    const likely = call.requestState === undefined ? tools.likely(name) : undefined;
+    const first =
+      likely === undefined
+        ? undefined
+        : await calling.call({ ...call, assistantId: likely }, exchange).catch(unlessHidden);
+    if (first !== undefined) return first;
+    const assistantId = await tools.find(exchange.caller, name);
+    if (assistantId === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool '${name}'.`);
+    return await calling.call({ ...call, assistantId }, exchange);
+  });
+
 const setToolMethods = (
   server: Server,
   methods: Methods,
@@ -130,27 +152,16 @@ const setToolMethods = (
     }),
   );
 
-  server.setRequestHandler("tools/call", async ({ params }, context) =>
-    orProtocolError(exchange, "tools/call", async () => {
-      const call = {
-        arguments: (params.arguments ?? {}) as JsonObject,
-        client: clientOf(era, context),
-        requestState: context.mcpReq.requestState<string>(),
-        inputResponses: context.mcpReq.inputResponses,
-        onProgress: progressOf(context),
-      };
-      // A task that goes on is compared with the tool that the caller sees.
-      const likely = call.requestState === undefined ? methods.tools.likely(params.name) : undefined;
-      const first =
-        likely &&
-        (await methods.calling.call({ ...call, assistantId: likely }, exchange).catch(unlessHidden));
-      if (first !== undefined) return first as CallToolResult;
-      const assistantId = await methods.tools.find(exchange.caller, params.name);
-      if (assistantId === undefined)
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool '${params.name}'.`);
-      return (await methods.calling.call({ ...call, assistantId }, exchange)) as CallToolResult;
-    }),
-  );
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const call = {
+      arguments: (params.arguments ?? {}) as JsonObject,
+      client: clientOf(era, context),
+      requestState: context.mcpReq.requestState<string>(),
+      inputResponses: context.mcpReq.inputResponses,
+      onProgress: progressOf(context),
+    };
+    return (await callTool(methods, exchange, params.name, call)) as CallToolResult;
+  });
 };
 
 const setTaskMethods = (server: Server, { tasks }: Methods, exchange: Exchange): void => {
@@ -198,15 +209,40 @@ const paramsRefusal = (body: unknown): Response | undefined => {
   return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
 };
 
-/** What the package reads of a request. A web `Request` costs as much as all the rest of the exchange. */
-export type MessageRequest = Pick<Request, "method" | "signal"> & { headers: Pick<Headers, "get"> };
-
 /** Answers one request. `message`: its parsed body. */
 export type AnswerMessage = (
   exchange: Exchange,
   request: MessageRequest,
   message: unknown,
-) => Promise<Response>;
+) => Promise<Response | JsonRpcAnswer>;
+
+export interface JsonRpcAnswer {
+  jsonrpc: "2.0";
+  id: string | number;
+  result?: unknown;
+  error?: { code: number; message: string };
+}
+
+/** As the package would. */
+const answerPlainCall = async (
+  methods: Methods,
+  exchange: Exchange,
+  { id, name, arguments: given, capabilities }: PlainCall,
+): Promise<JsonRpcAnswer> => {
+  const call = {
+    arguments: given,
+    client: { cancelsByLeaving: true, capabilities },
+    ...{ requestState: undefined, inputResponses: undefined, onProgress: undefined },
+  };
+  try {
+    const result = await callTool(methods, exchange, name, call);
+    const _meta = { ...(result._meta as object | undefined), [SERVER_INFO_META_KEY]: SERVER_INFO };
+    return { jsonrpc: "2.0", id, result: { resultType: "complete", ...result, _meta } };
+  } catch (error) {
+    const { code, message } = error as ProtocolError;
+    return { jsonrpc: "2.0", id, error: { code, message } };
+  }
+};
 
 /** Older revisions without messages before the answer. The package's own handler would answer with a stream. */
 const answerPlainly = async (server: Server, request: Request, message: unknown): Promise<Response> => {
@@ -226,17 +262,16 @@ const answerPlainly = async (server: Server, request: Request, message: unknown)
 export const createAnswering =
   (methods: Methods): AnswerMessage =>
   async (exchange, messageRequest, message) => {
+    const plain = readPlainCall(messageRequest, message);
+    if (plain !== undefined) return await answerPlainCall(methods, exchange, plain);
     const refused = paramsRefusal(message);
     if (refused !== undefined) return refused;
     const serverOf = (era: "modern" | "legacy"): Server => {
       const isModern = era === "modern";
-      const server = new Server(
-        { name: "threadloom", version: VERSION },
-        {
-          capabilities: { tools: {}, ...(isModern ? { extensions: { [TASKS]: {} } } : {}) },
-          cacheHints: CACHE_HINTS,
-        },
-      );
+      const server = new Server(SERVER_INFO, {
+        capabilities: { tools: {}, ...(isModern ? { extensions: { [TASKS]: {} } } : {}) },
+        cacheHints: CACHE_HINTS,
+      });
       setToolMethods(server, methods, exchange, era);
       if (isModern) setTaskMethods(server, methods, exchange);
       return server;

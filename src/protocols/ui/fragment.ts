@@ -1,29 +1,5 @@
 import type { UiBundle } from "./bundle.ts";
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
-
-const LOOPBACK_HOST = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
-const HOST = /^[\w.-]+(?::\d+)?$|^\[[0-9a-f:]+\](?::\d+)?$/i;
-const PREFIX = /^(?:\/[\w.~-]+)+$/;
-
-const forwarded = (headers: Headers, name: string, pattern: RegExp): string | undefined => {
-  const value = headers[`x-forwarded-${name}`];
-  const first = typeof value === "string" ? value.split(",")[0]?.trim() : undefined;
-  return first !== undefined && pattern.test(first) ? first : undefined;
-};
-
-/**
- * This server's address for the client, with a proxy's `X-Forwarded-*`; undefined without a host. A caller that forges
- * them only harms itself.
- */
-export const addressFor = (headers: Headers): string | undefined => {
-  const host = forwarded(headers, "host", HOST) ?? headers.host;
-  if (typeof host !== "string" || !HOST.test(host)) return undefined;
-  const protocol = forwarded(headers, "proto", /^https?$/) ?? (LOOPBACK_HOST.test(host) ? "http" : undefined);
-  const prefix = forwarded(headers, "prefix", PREFIX) ?? "";
-  return `${protocol === undefined ? "" : `${protocol}:`}//${host}${prefix}`;
-};
-
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",

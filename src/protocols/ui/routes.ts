@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { addressFor } from "../../http/public-address.ts";
 import { malformed } from "../../platform/domain/errors.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { addressFor } from "./fragment.ts";
 import { uiBody, uiFilePath, uiPath } from "./schemas.ts";
 import type { UiService } from "./service.ts";
 

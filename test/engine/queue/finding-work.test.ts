@@ -79,6 +79,21 @@ describe("the poll finds", () => {
     await addDelivery("pending", -1);
     expect(await findWaiting()).toEqual({ ...NOTHING_WAITS, deliveries: true });
   });
+
+  test("push notifications that are due, and no others", async () => {
+    const { runId, threadId } = await opened.aRun({ status: "success" });
+    const addPush = (state: string, dueIn: number) =>
+      database.query(
+        `insert into threadloom.push_notifications (push_id, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
+         values ($1, $2, $3, '{}', '', 'a.example', $4, now() + make_interval(secs => $5))`,
+        [newId(), threadId, runId, state, dueIn],
+      );
+    for (const state of ["idle", "delivered", "failed"]) await addPush(state, -60);
+    await addPush("pending", 60);
+    expect(await findWaiting()).toEqual(NOTHING_WAITS);
+    await addPush("pending", -1);
+    expect(await findWaiting()).toEqual({ ...NOTHING_WAITS, deliveries: true });
+  });
 });
 
 describe("the sweep finds", () => {

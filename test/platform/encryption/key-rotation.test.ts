@@ -86,17 +86,35 @@ const sayAll = async (server: TestServer, api: Api): Promise<string> => {
   await server.client
     .put("/store/items")
     .send({ namespace: ["a", "b,c"], key: "one", value: { said: SECRET } });
+  const answer = await a2a(api, "SendMessage", {
+    message: { messageId: "m", role: "ROLE_USER", parts: [{ data: { words: {} } }] },
+    configuration: {
+      taskPushNotificationConfig: { id: SECRET, url: `http://127.0.0.1:9/${SECRET}`, token: SECRET },
+    },
+  });
+  taskId = answer.task.id;
   await eventually("the webhooks have failed", async () => {
     const rows = await query<{ failures: number }>(
       server,
-      "select failures from threadloom.webhook_deliveries",
+      "select failures from threadloom.webhook_deliveries union all select failures from threadloom.push_notifications",
     );
     return rows.length > 0 && rows.every(({ failures }) => failures > 0);
   });
   // Another server would make the next try, and store its failure with its own key.
-  await query(server, "update threadloom.webhook_deliveries set due_at = now() + interval '1 day'");
+  for (const table of ["webhook_deliveries", "push_notifications"])
+    await query(server, `update threadloom.${table} set due_at = now() + interval '1 day'`);
   return threadId;
 };
+
+const a2a = async (api: Api, method: string, params: object) => {
+  const answer = await fetch(`${api.url}/a2a/whispers`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "a2a-version": "1.0" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  return ((await answer.json()) as { result: { task: { id: string } } }).result;
+};
+let taskId: string;
 
 /** Everything that the API shows of a thread, and of records without a thread. */
 const shown = async (api: Api, threadId: string): Promise<string> => {
@@ -110,9 +128,10 @@ const shown = async (api: Api, threadId: string): Promise<string> => {
     api.post("/store/items/search", { namespace_prefix: [] }),
     api.post("/webhooks/deliveries/search", {}),
   ]);
+  const pushes = await a2a(api, "ListTaskPushNotificationConfigs", { taskId });
   const shownRuns = [...runs].sort((a, b) => a.run_id.localeCompare(b.run_id));
   // Webhooks are retried, so their deliveries change.
-  return JSON.stringify([shownRuns, ...answers.map(({ body }) => body)], (key, value: unknown) =>
+  return JSON.stringify([pushes, shownRuns, ...answers.map(({ body }) => body)], (key, value: unknown) =>
     /attempt|failures|updated_at/.test(key) ? undefined : value,
   );
 };
@@ -158,6 +177,7 @@ describe("data from before the first key", () => {
         "webhook_deliveries.url",
         "webhook_deliveries.kwargs",
         "webhook_deliveries.final_values",
+        "push_notifications.configuration",
         "checkpoint_elements.elements",
         "checkpoint_contents.content",
         "checkpoints.record",

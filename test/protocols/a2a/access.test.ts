@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Authorize } from "../../../src/access/authorize.ts";
 import { ownedBy } from "../../helpers/access.ts";
+import { scopeMissing } from "../../../src/platform/domain/errors.ts";
 import { grantVisibility } from "../../../src/access/visibility.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
@@ -12,12 +13,16 @@ import { clientOf, data, DIALECTS, errorOf, eventsOf, saying, sent, text } from 
 
 /** Tasks of other users: a caller who may not see a thread finds none of its tasks. */
 
-const KEYS = { me: "the-key-of-me", them: "the-key-of-them" };
+const KEYS = { me: "the-key-of-me", them: "the-key-of-them", reader: "a-key-that-only-reads" };
 type Owner = keyof typeof KEYS;
 const idOf = (owner: Owner): string => createHash("sha256").update(KEYS[owner]).digest("hex").slice(0, 12);
 
 /** Threads belong to the key that created them, as a project's `Auth` would have it. */
-const authorize: Authorize = async (caller, resource, _action, value) => {
+const authorize: Authorize = async (caller, resource, action, value) => {
+  if (caller.kind === "key" && caller.id === idOf("reader")) {
+    if (action === "update") throw scopeMissing("threads:update", "run");
+    return grantVisibility(resource, undefined, value);
+  }
   if (caller.kind !== "key" || resource !== "threads") return grantVisibility(resource, undefined, value);
   const given = value as { metadata?: object };
   return ownedBy(resource, caller.id, {
@@ -83,6 +88,19 @@ describe.each(DIALECTS)("over %s", (dialect) => {
     openGate(label);
     const found = await theirs.getTask({ ...place, historyLength: undefined });
     expect([TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_COMPLETED]).toContain(found.status?.state);
+  });
+
+  test("a caller who may read a task but not change it sets and deletes no configuration of it", async () => {
+    const theirs = await as("them", "approval");
+    const contextId = await aThread("them");
+    const { id } = await sent(theirs, saying([text("a refund")], { contextId }));
+    const [set, get] = pushMethods(theirs, id);
+    await set();
+    const [setsToo, , list, remove] = pushMethods(await as("reader", "approval"), id);
+    expect(await errorOf(setsToo())).toBeDefined();
+    expect(await errorOf(remove())).toBeDefined();
+    expect(await list()).toMatchObject({ configs: [{ id: "1" }] });
+    expect(await get()).toMatchObject({ id: "1" });
   });
 
   test.skipIf(dialect === "JSONRPC 0.3")("a list holds only tasks of the caller", async () => {

@@ -1,6 +1,6 @@
 import { TaskState, type TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import type { Api } from "../../helpers/api.ts";
@@ -11,7 +11,7 @@ import { TEST_KEYS } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 import { onServer } from "../../helpers/servers.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
-import { clientOf, data, DIALECTS, errorOf, saying, sent, text, type Dialect } from "./clients.ts";
+import { clientOf, data, DIALECTS, errorOf, eventsOf, saying, sent, text, type Dialect } from "./clients.ts";
 
 /** Push notifications with the official client in each dialect, and a receiver. */
 
@@ -19,7 +19,7 @@ const LOOPBACK = { webhooks: { url: { disable_loopback: false } } };
 let server: TestServer;
 let api: Api;
 let receiver: Receiver;
-onServer({ projectKeys: LOOPBACK }, (opened) => ({ server, api } = opened));
+onServer({ projectKeys: LOOPBACK, bodyLimitBytes: 16_000_000 }, (opened) => ({ server, api } = opened));
 beforeEach(async () => {
   receiver = await startReceiver();
 });
@@ -73,14 +73,17 @@ const untilState = (taskId: string, state: string) =>
     (await rowsOf(taskId)).every((row) => row.state === state),
   );
 
+/** A task that works until its gate opens. */
+const atTheGate = async (label: string, dialect?: Dialect) => {
+  const gate = await clientOf(server, "gate", dialect);
+  const task = await sent(gate, saying([data({ label })], { returnImmediately: true }));
+  await eventually(`${label} is at its gate`, () => isAtGate(label));
+  return { gate, task };
+};
+
 describe.each(DIALECTS)("over %s", (dialect) => {
   const client = (assistantId: string) => clientOf(server, assistantId, dialect);
-  const atGate = async (label: string) => {
-    const gate = await client("gate");
-    const task = await sent(gate, saying([data({ label })], { returnImmediately: true }));
-    await eventually(`${label} is at its gate`, () => isAtGate(label));
-    return { gate, task };
-  };
+  const atGate = (label: string) => atTheGate(label, dialect);
 
   test("configurations are set, shown, listed, replaced and deleted, and the card names the capability", async () => {
     const { gate, task } = await atGate(`methods ${dialect}`);
@@ -255,6 +258,70 @@ test("a failed notification is tried again, with the task as it is then, and lat
   await sent(approval, saying([text("approve")], { taskId: asked.id }));
   await untilState(asked.id, "failed");
   expect(statesOf("JSONRPC 1.0").at(-1)).toBe("completed");
+});
+
+test("a streamed message brings its configuration, too", async () => {
+  const twoStep = await clientOf(server, "two-step");
+  const request = saying([text("x")]);
+  request.configuration!.taskPushNotificationConfig = configOf("");
+  await eventsOf(twoStep.sendMessageStream(request));
+  await untilSent(1);
+  expect(statesOf("JSONRPC 1.0")).toEqual(["completed"]);
+});
+
+test("a task that is too large is sent without history and artifacts", async () => {
+  const twoStep = await clientOf(server, "two-step");
+  const request = saying([text("x".repeat(4_100_000))]);
+  request.configuration!.taskPushNotificationConfig = configOf("");
+  const { id } = await sent(twoStep, request);
+  await untilSent(1);
+  const [task] = tasksOf("JSONRPC 1.0");
+  expect(task).toEqual({
+    ...{ id, contextId: id.split(":")[0] },
+    status: { state: "TASK_STATE_COMPLETED", timestamp: expect.any(String) as string },
+  });
+});
+
+test("of the schemes of 0.3, the first is used, and the server prints none of the others", async () => {
+  const { gate, task } = await atTheGate("schemes");
+  const printed = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  const authentication = { schemes: ["Bearer", "Basic".repeat(1_000)], credentials: "c" };
+  const config = { id: "1", url: receiver.url, authentication };
+  const ask = async (method: string, params: object) => {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const answer = await fetch(`${server.url}/a2a/gate`, { method: "POST", headers, body });
+    return (await answer.json()) as { result?: unknown; error?: { code: number } };
+  };
+  try {
+    expect(
+      await ask("tasks/pushNotificationConfig/set", { taskId: task.id, pushNotificationConfig: config }),
+    ).toMatchObject({
+      result: { pushNotificationConfig: { authentication: { schemes: ["Bearer"], credentials: "c" } } },
+    });
+    const message = { kind: "message", messageId: "1", role: "user", taskId: task.id, parts: [] };
+    await ask("message/send", { message, configuration: { pushNotificationConfig: config } });
+    expect(printed).not.toHaveBeenCalled();
+    for (const odd of [
+      null,
+      1,
+      {},
+      { url: 1 },
+      { url: {} },
+      { ...config, token: [] },
+      { ...config, id: {} },
+    ]) {
+      const answer = await ask("tasks/pushNotificationConfig/set", {
+        taskId: task.id,
+        pushNotificationConfig: odd,
+      });
+      expect([odd, answer.error?.code]).toEqual([odd, -32602]);
+    }
+    expect(await list(gate, task.id)).toHaveLength(1);
+  } finally {
+    printed.mockRestore();
+    openGate("schemes");
+  }
 });
 
 test("an address that the rules forbid by the time of sending gets nothing", async () => {

@@ -196,8 +196,9 @@ test("the log of a run repeats the state only once per step", async () => {
   const withMessage = log.filter(({ frame }) => frame.includes("a long message"));
   expect(namesOf(withMessage)).toEqual(["values", "values", "values"]);
   expect(dataOf(log, "steps")).toEqual(
-    ["first", "second"].flatMap((name) =>
-      [false, true].map((ended) => ({ id: expect.any(String) as string, name, ended })),
-    ),
+    ["first", "second"].flatMap((name) => [
+      { id: expect.any(String) as string, name, ended: false },
+      { id: expect.any(String) as string, name, ended: true, asked: false, wrote: true },
+    ]),
   );
 });

@@ -2,7 +2,10 @@ import { expect, test } from "vitest";
 import { saying } from "../../helpers/api.ts";
 import type { TestServer } from "../../helpers/app.ts";
 import { onServer } from "../../helpers/servers.ts";
-import { ask } from "./clients.ts";
+import { ask, WITH_FORMS } from "./clients.ts";
+
+/** Of runs and of interrupts. */
+const IDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}/g;
 
 let server: TestServer;
 onServer({}, (opened) => ({ server } = opened));
@@ -70,4 +73,38 @@ test.each<[string, unknown, number]>([
 test("a request without a body is the caller's mistake", async () => {
   const { status } = await fetch(`${server.url}/mcp`, { method: "POST" });
   expect([400, 415]).toContain(status);
+});
+
+/** A call by the package, which answers all calls that have anything unusual. */
+const byPackage = { "com.example/unusual": true };
+
+test.each<[string, { name: string; arguments?: unknown }, object]>([
+  ["a result", { name: "two-step", arguments: saying("hi") }, {}],
+  ["no arguments", { name: "two-step" }, {}],
+  ["a failure", { name: "failing", arguments: { reason: "out of tea" } }, {}],
+  ["a mistake of a model", { name: "two-step", arguments: { thread_id: "x" } }, {}],
+  ["a question", { name: "approval", arguments: saying("a refund") }, WITH_FORMS],
+  ["an unknown tool", { name: "constructor", arguments: {} }, {}],
+])("an unusual call gets the same answer as a usual one: %s", async (_what, params, capabilities) => {
+  const [usual, unusual] = [
+    await ask(server.url, "tools/call", { ...params }, { capabilities }),
+    await ask(server.url, "tools/call", { ...params, _meta: byPackage }, { capabilities }),
+  ].map(({ status, message }) => ({
+    status,
+    message: JSON.parse(JSON.stringify(message).replaceAll(IDS, "<id>")) as unknown,
+  }));
+  expect(usual).toEqual(unusual);
+});
+
+test.each<[string, object, Record<string, string>]>([
+  ["another name", {}, { "mcp-name": "approval" }],
+  ["another method", {}, { "mcp-method": "tools/list" }],
+  ["another revision", {}, { "mcp-protocol-version": "2025-11-25" }],
+  ["no object as arguments", { arguments: [] }, {}],
+  ["capabilities of a wrong type", { _meta: { "io.modelcontextprotocol/clientCapabilities": 5 } }, {}],
+  ["a client without a version", { _meta: { "io.modelcontextprotocol/clientInfo": { name: "x" } } }, {}],
+])("a call is refused for %s", async (_what, params, headers) => {
+  const { status, message } = await ask(server.url, "tools/call", { ...call.params, ...params }, { headers });
+  expect([status, message.error === undefined]).toEqual([expect.any(Number), false]);
+  expect(message.error?.code).not.toBe(-32_603);
 });
