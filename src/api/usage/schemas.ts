@@ -17,9 +17,10 @@ export const usageQuery = z.object({
     .max(200)
     .default("day,model")
     .transform((text) => text.split(",").map((name) => name.trim()))
-    .refine((names): names is UsageGroup[] => names.every(isGroup) && new Set(names).size === names.length, {
+    .refine((names) => names.every(isGroup) && new Set(names).size === names.length, {
       error: `must be different ones of ${GROUPS.join(", ")}, separated by commas`,
-    }),
+    })
+    .transform((names) => names as UsageGroup[]),
   graph_id: emptyIsAbsent(z.string()),
   assistant_id: emptyIsAbsent(z.uuid()),
   thread_id: emptyIsAbsent(z.uuid()),
@@ -44,7 +45,9 @@ export const usageAnswer = z.object({
   from: z.string(),
   to: z.string(),
   currency: z.string().nullable(),
-  rows: z.array(usageRow).describe("At most 10,000, the largest number of tokens first unless grouped by day."),
+  rows: z
+    .array(usageRow)
+    .describe("At most 10,000, the largest number of tokens first unless grouped by day."),
   is_complete: z.boolean().describe("False: there are more rows; ask for fewer days or groups."),
 });
 export type UsageAnswer = z.output<typeof usageAnswer>;

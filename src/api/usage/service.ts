@@ -29,7 +29,11 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
  * Sums of the tokens of models. A user who may not see all threads sees the usage of the runs that the user created: the
  * threads themselves may be gone.
  */
-export const createUsageService = (authorize: Authorize, database: Database, currency: string | undefined) => ({
+export const createUsageService = (
+  authorize: Authorize,
+  database: Database,
+  currency: string | undefined,
+) => ({
   /** Rejects like `boundedRead`. Throws `invalid` if `from` is after `to`. */
   async sums(caller: Caller, query: UsageQuery, signal?: AbortSignal): Promise<UsageAnswer> {
     const { to = dayOf(Date.now()), group_by: groups } = query;

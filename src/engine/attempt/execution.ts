@@ -111,7 +111,6 @@ export const createExecutor = (parts: ExecutorParts) => {
       const attempt = graphExecutor.execute(run, channel, {
         isSuspect: queue.isSuspect(run),
         publishesProtocol,
-        isChecked: creatorIsHere,
         records: records.options,
         onGraphEnded,
       });

@@ -55,8 +55,6 @@ export interface ExecutionOptions {
   /** With graph processes, a suspect gets its own process. */
   isSuspect: boolean;
   publishesProtocol: boolean;
-  /** The budgets were checked when the run was created, a moment ago. */
-  isChecked?: boolean;
   records: RecordsOptions;
   onGraphEnded(): void;
 }

@@ -1,14 +1,16 @@
 import type { Budgets } from "../traces/budgets.ts";
 import type { AttemptResult, GraphExecution, GraphExecutor, StopReason } from "./executor.ts";
 
-/** Refuses runs whose budget is used up when they start. Runs that this server started at once were checked before. */
+/**
+ * Refuses runs whose budget is used up when they start. Many may be created before the first of them has used anything.
+ */
 export const withinBudgets = (
   executor: GraphExecutor,
   budgets: Pick<Budgets, "refusalOfRun">,
 ): GraphExecutor => ({
   suspectsAtOnce: executor.suspectsAtOnce,
   execute(run, sink, options) {
-    if (run.attempt > 1 || options.isChecked) return executor.execute(run, sink, options);
+    if (run.attempt > 1) return executor.execute(run, sink, options);
     let begun: GraphExecution | undefined;
     let stopReason: StopReason | undefined;
     let wantsValues = false;

@@ -16,9 +16,6 @@ interface Used {
   cost: number;
 }
 
-/** A server starts runs for this long after a budget is used up. */
-const KNOWN_FOR_MS = 1_000;
-const KNOWN_AT_MOST = 1_000;
 /** Clients need not ask more often, although a budget may be raised at any time. */
 const RETRY_SECONDS = 60;
 
@@ -57,29 +54,11 @@ const sentenceOf = ({ per, every, tokens, cost }: Budget, used: Used): string | 
 };
 
 /** Checks the project's budgets. Without budgets, use `undefined` instead. */
-export const createBudgets = (
-  database: Database,
-  budgets: readonly Budget[],
-  now: () => number = () => performance.now(),
-) => {
-  const known = new Map<string, { used: Promise<Used>; until: number }>();
-
-  const read = async ({ per, every }: Budget, name: string): Promise<Used> => {
+export const createBudgets = (database: Database, budgets: readonly Budget[]) => {
+  const usedOf = async ({ per, every }: Budget, name: string): Promise<Used> => {
     const sums = per === "caller" ? OF_CALLER : OF_ASSISTANT;
     const [used] = await sums.query<Used>(database, { name, every });
     return used ?? { tokens: 0, cost: 0 };
-  };
-
-  const usedOf = (budget: Budget, name: string): Promise<Used> => {
-    const key = `${budget.per} ${budget.every} ${name}`;
-    const found = known.get(key);
-    if (found !== undefined && now() < found.until) return found.used;
-    if (known.size >= KNOWN_AT_MOST) known.clear();
-    const used = read(budget, name);
-    known.set(key, { used, until: now() + KNOWN_FOR_MS });
-    // A failed read is no answer for others.
-    used.catch(() => known.delete(key));
-    return used;
   };
 
   /** Why a run may not start, as a sentence; undefined: it may. */
@@ -95,7 +74,7 @@ export const createBudgets = (
   return {
     refusalOf,
 
-    /** Of a run that waited in the queue. */
+    /** As `refusalOf`, for a stored run. */
     async refusalOfRun(run: RunSelector, assistantId: string): Promise<string | undefined> {
       const [row] = await CALLER.query<{ caller: string | null }>(database, run);
       return await refusalOf({ caller: row?.caller ?? null, assistantId });

@@ -32,7 +32,12 @@ export interface UsageConfig {
 
 const amount = z.number().nonnegative();
 const price = z
-  .strictObject({ input: amount, output: amount, cache_read: amount.nullish(), cache_creation: amount.nullish() })
+  .strictObject({
+    input: amount,
+    output: amount,
+    cache_read: amount.nullish(),
+    cache_creation: amount.nullish(),
+  })
   .transform(({ input, output, cache_read, cache_creation }): Price => ({
     input,
     output,

@@ -17,7 +17,9 @@ export const errorFields = (thrown: unknown): SpanFields => {
       message: message.slice(0, MESSAGE_LENGTH_AT_MOST),
       ...(frame === undefined
         ? {}
-        : { at: `${frame.file.split("/").slice(-FOLDERS_SHOWN).join("/")}:${frame.line}:${frame.column ?? 1}` }),
+        : {
+            at: `${frame.file.split("/").slice(-FOLDERS_SHOWN).join("/")}:${frame.line}:${frame.column ?? 1}`,
+          }),
     },
   };
 };

@@ -1,5 +1,5 @@
 import { errorFields } from "./errors.ts";
-import { scopeOf, type ModelUsage, type OpenSpan, type TraceScope } from "./scope.ts";
+import { marks, scopeOf, type ModelUsage, type OpenSpan, type TraceScope } from "./scope.ts";
 
 /** The parts of LangChain's results (1.2.13) used here. */
 interface Message {
@@ -153,7 +153,7 @@ const joined = (callbacks: CallOptions["callbacks"], handler: ModelCalls): unkno
 export const traceModels = (module: unknown, currentConfig: () => unknown): void => {
   const { BaseChatModel } = module as { BaseChatModel?: { prototype: Model } };
   const owner = BaseChatModel?.prototype;
-  if (owner === undefined || typeof owner.generate !== "function" || TRACES in owner.generate) return;
+  if (owner === undefined || typeof owner.generate !== "function" || !marks(owner, TRACES)) return;
   const { generate, _streamIterator: stream } = owner;
 
   const traced = (options: unknown, callbacks?: CallOptions["callbacks"]): CallOptions | undefined => {
@@ -171,8 +171,10 @@ export const traceModels = (module: unknown, currentConfig: () => unknown): void
       ? generate.call(this, messages, options, callbacks)
       : generate.call(this, messages, with_);
   };
-  owner.generate = Object.assign(generating, { [TRACES]: true });
-  owner._streamIterator = function (this: Model, input, options) {
+  const streaming: Model["_streamIterator"] = function (this: Model, input, options) {
     return stream.call(this, input, traced(options) ?? options);
   };
+  // With the marks of other patches.
+  owner.generate = Object.assign(generating, generate);
+  owner._streamIterator = Object.assign(streaming, stream);
 };

@@ -1,5 +1,5 @@
 import { errorFields } from "./errors.ts";
-import { scopeOf, TRACE_SCOPE, type SpanStatus, type TraceScope } from "./scope.ts";
+import { marks, scopeOf, TRACE_SCOPE, type SpanStatus, type TraceScope } from "./scope.ts";
 
 /** The parts of LangGraph's loop and tasks (1.4.18) used here. */
 interface Task {
@@ -100,12 +100,13 @@ const traceLoop = (loop: Loop, scope: TraceScope): void => {
 export const traceNodes = (module: unknown): void => {
   const { Pregel } = module as { Pregel?: { prototype: LoopRunner } };
   const owner = Pregel?.prototype;
-  if (owner === undefined || typeof owner._runLoop !== "function" || TRACES in owner._runLoop) return;
+  if (owner === undefined || typeof owner._runLoop !== "function" || !marks(owner, TRACES)) return;
   const runLoop = owner._runLoop;
   const tracing: LoopRunner["_runLoop"] = function (this: unknown, parameters) {
     const scope = scopeOf(parameters.config);
     if (scope !== undefined) traceLoop(parameters.loop, scope);
     return runLoop.call(this, parameters);
   };
-  owner._runLoop = Object.assign(tracing, { [TRACES]: true });
+  // With the marks of other patches.
+  owner._runLoop = Object.assign(tracing, runLoop);
 };

@@ -37,6 +37,13 @@ export interface TraceScope {
   now(): number;
 }
 
+/**
+ * True for the first caller of each mark: servers in one process share LangChain's classes. The mark is on the owner,
+ * because other code may wrap the patched methods again.
+ */
+export const marks = (owner: object, mark: symbol): boolean =>
+  !Object.hasOwn(owner, mark) && Reflect.defineProperty(owner, mark, { value: true });
+
 /** From the symbol registry: two copies of this package may share one LangGraph. */
 export const TRACE_SCOPE = Symbol.for("threadloom.trace-scope");
 

@@ -1,5 +1,5 @@
 import { errorFields } from "./errors.ts";
-import { scopeOf, TRACE_SCOPE } from "./scope.ts";
+import { marks, scopeOf, TRACE_SCOPE } from "./scope.ts";
 import { shownValue } from "./shown-values.ts";
 
 /** The part of LangChain's `StructuredTool` (1.2.13) used here. */
@@ -40,7 +40,7 @@ const resultOf = (result: unknown): { result: string; hasFailed: boolean } => {
 export const traceTools = (module: unknown, currentConfig: () => unknown): void => {
   const { StructuredTool } = module as { StructuredTool?: { prototype: Tool } };
   const owner = StructuredTool?.prototype;
-  if (owner === undefined || typeof owner.call !== "function" || TRACES in owner.call) return;
+  if (owner === undefined || typeof owner.call !== "function" || !marks(owner, TRACES)) return;
   const call = owner.call;
   const tracing: Tool["call"] = async function (this: Tool, argument, given, tags) {
     const config = (given ?? currentConfig()) as ToolConfig | undefined;
@@ -63,5 +63,5 @@ export const traceTools = (module: unknown, currentConfig: () => unknown): void 
       throw error;
     }
   };
-  owner.call = Object.assign(tracing, { [TRACES]: true });
+  owner.call = tracing;
 };

@@ -47,8 +47,21 @@ export const apiRoutes = (
   services: Services,
   disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
-  const { assistants, threads, runs, crons, usage, streaming, a2a, agui, mcp, store, ui, deliveries, waiting } =
-    services;
+  const {
+    assistants,
+    threads,
+    runs,
+    crons,
+    usage,
+    streaming,
+    a2a,
+    agui,
+    mcp,
+    store,
+    ui,
+    deliveries,
+    waiting,
+  } = services;
   const has = (part: ApiPart): boolean => !disabled.has(part);
   return [
     ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
