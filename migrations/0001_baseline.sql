@@ -19,6 +19,12 @@ create table assistants (
 create index assistants_by_metadata on assistants using gin (metadata jsonb_path_ops);
 create index assistants_by_graph on assistants (graph_id, created_at);
 create index assistants_by_creation on assistants (created_at);
+-- The names of assistants as tools of MCP: protocols/mcp/tools/repository.ts has the same expressions.
+create index assistants_by_tool on assistants
+  (left(coalesce(nullif(trim(both '_' from regexp_replace(name, '[^A-Za-z0-9_-]+', '_', 'g')), ''), 'assistant'), 64));
+create index assistants_by_long_tool on assistants
+  ((left(left(coalesce(nullif(trim(both '_' from regexp_replace(name, '[^A-Za-z0-9_-]+', '_', 'g')), ''), 'assistant'), 64), 55)
+    || '_' || right(assistant_id::text, 8)));
 
 create table assistant_versions (
   assistant_id uuid not null references assistants on delete cascade,

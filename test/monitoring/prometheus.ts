@@ -44,7 +44,7 @@ const hurried = (rules: string): string =>
     .replaceAll(/\bfor: \w+/g, "for: 0s")
     .replaceAll("[5m]", "[10s]")
     .replaceAll("[10m]", "[30s]")
-    .replaceAll("[30m]", "[60s]");
+    .replaceAll("[30m]", "[2m]");
 
 export interface Job {
   /** Host and port. */

@@ -10,7 +10,6 @@ import { query } from "../helpers/query.ts";
 import { API_KEY, type Job } from "./prometheus.ts";
 
 const jobOf = ({ url }: { url: string }): Job => ({ target: new URL(url).host });
-const GRAPH_DEATHS = 6;
 const RESTARTS = 3;
 const ROUND_MS = 400;
 
@@ -106,8 +105,7 @@ export const startTroubles = async () => {
     };
 
     const kill = async (): Promise<void> => {
-      for (let deaths = 0; deaths < GRAPH_DEATHS; deaths += 1)
-        await apiOf(deadly).post("/runs/wait", { assistant_id: "lethal", input: saying("die") });
+      await apiOf(deadly).post("/runs/wait", { assistant_id: "lethal", input: saying("die") });
     };
 
     const restart = async (hasScraped: () => Promise<unknown>): Promise<void> => {
@@ -131,7 +129,7 @@ export const startTroubles = async () => {
       });
       await stream.text();
       await api.post(`/threads/${thread}/runs/wait`, { ...body, assistant_id: "failing" });
-      for (let searches = 0; searches < 5; searches += 1)
+      for (let searches = 0; searches < 20; searches += 1)
         await fetch(`${guarded.url}/threads/search`, {
           method: "POST",
           headers: { "content-type": "application/json", "x-api-key": API_KEY },
@@ -141,20 +139,19 @@ export const startTroubles = async () => {
 
     const begin = (): (() => Promise<void>) => {
       let isOver = false;
-      const rounds = (async () => {
-        while (!isOver) {
-          models.call();
-          await Promise.all([
-            useUsual(),
-            expire(),
-            fetch(`${away.url}/ok?check_db=1`).then((answer) => answer.text()),
-            pause(ROUND_MS),
-          ]);
-        }
-      })();
+      const repeat = async (work: () => Promise<unknown>): Promise<void> => {
+        while (!isOver) await Promise.all([work(), pause(ROUND_MS)]);
+      };
+      const repeated = [
+        async () => models.call(),
+        useUsual,
+        expire,
+        () => fetch(`${away.url}/ok?check_db=1`).then((answer) => answer.text()),
+        kill,
+      ].map(repeat);
       return async () => {
         isOver = true;
-        await rounds;
+        await Promise.all(repeated);
       };
     };
 
@@ -173,13 +170,7 @@ export const startTroubles = async () => {
       /** Begins each trouble. `hasScraped` resolves when Prometheus knows the present start of that job. */
       async provoke(hasScraped: (job: string) => Promise<unknown>): Promise<void> {
         closers.push(begin());
-        await Promise.all([
-          fill(),
-          beLate(),
-          block(),
-          kill(),
-          restart(() => hasScraped("threadloom-restarting")),
-        ]);
+        await Promise.all([fill(), beLate(), block(), restart(() => hasScraped("threadloom-restarting"))]);
         await apiOf(usual).post("/runs/wait", { assistant_id: "blocking", input: { milliseconds: 1_500 } });
       },
       close,

@@ -21,6 +21,8 @@ export interface ReaderParts {
 /** Losses without an event in between: this server stops, or the events are gone. */
 const LOSSES_AT_MOST = 3;
 
+const BATCH_CHARACTERS = 16 * 1024;
+
 const sentEvent = (seq: number, event: Event): SentEvent => ({
   seq,
   event: event.type,
@@ -57,10 +59,7 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
     await slicer.next();
     after = id;
     losses = 0;
-    const batch: Event[] = [];
-    const parsed = { seq: id, event, data: JSON.parse(data) as JsonValue };
-    for await (const each of translation.translate(parsed)) batch.push(each);
-    return batch;
+    return await translation.translate({ seq: id, event, data: JSON.parse(data) as JsonValue });
   };
 
   async function* eventsOfRun(): AsyncGenerator<Event[], "ended" | "lost"> {
@@ -71,12 +70,19 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
         if (await recover()) continue;
         return read;
       }
-      // One at a time: each event may hold a large state.
+      // Small events are sent together. Each state may be large, so the next one waits until it is taken.
+      let batch: Event[] = [];
+      let characters = 0;
       for (const event of read) {
-        const batch = await translated(event);
+        batch.push(...(await translated(event)));
         if (gone.signal.aborted) return "ended";
-        if (batch.length > 0) yield batch;
+        characters += event.event === "values" ? BATCH_CHARACTERS : event.data.length;
+        if (characters < BATCH_CHARACTERS || batch.length === 0) continue;
+        yield batch;
+        batch = [];
+        characters = 0;
       }
+      if (batch.length > 0) yield batch;
     }
     return "ended";
   }
@@ -87,7 +93,7 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
     try {
       const how = yield* eventsOfRun();
       if (how === "lost" || gone.signal.aborted) return how;
-      for await (const event of translation.finish(await outcome(gone.signal))) end.push(event);
+      end.push(...(await translation.finish(await outcome(gone.signal))));
     } catch (error) {
       if (gone.signal.aborted) return "ended";
       end.push(failureOf(error));

@@ -93,31 +93,30 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
     tasks.clear();
   }
 
-  async function* snapshots(values: JsonObject): AsyncGenerator<Event> {
-    yield { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values) };
+  const snapshots = async (values: JsonObject): Promise<Event[]> => {
+    const state: Event = { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values) };
     const kept = messagesIn(values);
-    if (kept !== undefined)
-      yield { type: EventType.MESSAGES_SNAPSHOT, messages: await toAgUiMessages(kept, slicer) };
-  }
+    if (kept === undefined) return [state];
+    return [state, { type: EventType.MESSAGES_SNAPSHOT, messages: await toAgUiMessages(kept, slicer) }];
+  };
 
   /** The first state of an attempt is what the client begins with; later ones are changes. */
-  async function* showState(values: JsonObject): AsyncGenerator<Event> {
+  const showState = async (values: JsonObject): Promise<Event[]> => {
     const { __interrupt__: waiting, ...rest } = values;
-    if (waiting !== undefined && Object.keys(rest).length === 0) return;
+    if (waiting !== undefined && Object.keys(rest).length === 0) return [];
     if (changes === undefined) {
       changes = createStateChanges(slicer);
       await changes.since(stateOf(values));
-      yield* snapshots(values);
-      return;
+      return await snapshots(values);
     }
     const delta = await changes.since(stateOf(values));
-    if (delta.length > 0) yield { type: EventType.STATE_DELTA, delta };
-  }
+    return delta.length > 0 ? [{ type: EventType.STATE_DELTA, delta }] : [];
+  };
 
-  function* showCustom(value: JsonValue): Generator<Event> {
+  const showCustom = (value: JsonValue): Event => {
     const name = stringIn(value, "name", "type") ?? "custom";
-    yield { type: EventType.CUSTOM, name, value };
-  }
+    return { type: EventType.CUSTOM, name, value };
+  };
 
   const finished = (outcome: RunFinishedOutcome): Event => ({
     type: EventType.RUN_FINISHED,
@@ -136,52 +135,52 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
       ...(isOne ? { protocolVersion: PROTOCOL_VERSION } : {}),
     }),
 
-    async *translate({ event, data }: CallEvent): AsyncGenerator<Event> {
+    async translate({ event, data }: CallEvent): Promise<Event[]> {
       switch (event) {
-        case "metadata":
+        case "metadata": {
           // Another attempt begins at the last checkpoint.
-          yield* closeAll();
+          const closing = [...closeAll()];
           messages = createOpenMessages();
           changes = undefined;
-          return;
+          return closing;
+        }
         case "values":
-          if (isJsonObject(data)) yield* showState(data);
-          return;
-        case "messages":
-          if (Array.isArray(data) && isJsonObject(data[0]))
-            yield* messages.add([data[0], isJsonObject(data[1]) ? data[1] : {}]);
-          return;
+          return isJsonObject(data) ? await showState(data) : [];
+        case "messages": {
+          const [message, metadata] = Array.isArray(data) ? data : [];
+          return isJsonObject(message)
+            ? [...messages.add([message, isJsonObject(metadata) ? metadata : {}])]
+            : [];
+        }
         case "steps": {
           const [id, name] = [stringIn(data, "id"), stringIn(data, "name")];
-          if (id === undefined || name === undefined || !isJsonObject(data)) return;
-          yield* data["ended"] === true ? endTask(id) : beginTask(id, name);
-          return;
+          if (id === undefined || name === undefined || !isJsonObject(data)) return [];
+          return [...(data["ended"] === true ? endTask(id) : beginTask(id, name))];
         }
         case "custom":
-          if (data !== null) yield* showCustom(data);
+          return data === null ? [] : [showCustom(data)];
+        default:
+          return [];
       }
     },
 
-    async *finish(outcome: Outcome): AsyncGenerator<Event> {
-      yield* closeAll();
+    async finish(outcome: Outcome): Promise<Event[]> {
+      const closing = [...closeAll()];
       if (outcome.kind === "failed") {
         const { error: code, message } = outcome.error;
-        yield { type: EventType.RUN_ERROR, message, code };
-        return;
+        return [...closing, { type: EventType.RUN_ERROR, message, code }];
       }
-      yield* snapshots(outcome.values);
-      if (outcome.kind === "cancelled") yield finished({ type: "cancelled" });
-      else if (outcome.kind === "completed") yield finished({ type: "success" });
-      else {
-        if (!isOne)
-          for (const { value } of outcome.interrupts)
-            yield {
-              type: EventType.CUSTOM,
-              name: "on_interrupt",
-              value: typeof value === "string" ? value : JSON.stringify(value),
-            };
-        yield finished({ type: "interrupt", interrupts: outcome.interrupts.map(toAgUiInterrupt) });
-      }
+      const end = [...closing, ...(await snapshots(outcome.values))];
+      if (outcome.kind === "cancelled") return [...end, finished({ type: "cancelled" })];
+      if (outcome.kind === "completed") return [...end, finished({ type: "success" })];
+      const { interrupts } = outcome;
+      const asked = isOne
+        ? []
+        : interrupts.map(({ value }): Event => {
+            const text = typeof value === "string" ? value : JSON.stringify(value);
+            return { type: EventType.CUSTOM, name: "on_interrupt", value: text };
+          });
+      return [...end, ...asked, finished({ type: "interrupt", interrupts: interrupts.map(toAgUiInterrupt) })];
     },
   };
 };

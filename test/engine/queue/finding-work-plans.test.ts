@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Database } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
+import { explainingDatabase } from "../../helpers/explaining.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
 
@@ -40,25 +40,13 @@ test.each<[string, (address: string) => Promise<string>]>([
   ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
 ])("both read few blocks beside 200,000 ended and 5,000 delayed runs, with %s", async (_, addressOf) => {
   const database = openTestDatabase(await addressOf(fresh.connectionString));
-  let blocks = 0;
-  const explaining: Database = {
-    ...database,
-    async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
-      const [row] = await database.query<{ "QUERY PLAN": { Plan: Record<string, number> }[] }>(
-        `explain (analyze, buffers, format json) ${text}`,
-        values,
-      );
-      const plan = row!["QUERY PLAN"][0]!.Plan;
-      blocks += plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!;
-      return [];
-    },
-  };
+  const { explaining, blocks } = explainingDatabase(database);
   const queue = createQueue(explaining, { maxAttempts: 3, graphIds: ["test", "second", "third"] });
   for (const find of [() => queue.findWaiting(), () => queue.findToRecover(10)]) {
-    blocks = 0;
     await find();
-    expect(blocks).toBeGreaterThan(0);
-    expect(blocks).toBeLessThan(FEW_BLOCKS);
+    const read = blocks();
+    expect(read).toBeGreaterThan(0);
+    expect(read).toBeLessThan(FEW_BLOCKS);
   }
   await database.close();
 });

@@ -57,3 +57,9 @@ test("a page that shows a small thread asks for no room", async () => {
   await aFront(server.url, "two-step", { threadId: page.threadId }).run();
   expect(asked).toEqual([]);
 });
+
+test("the page that started a run asks for room for its large last state", async () => {
+  asked.length = 0;
+  await aFront(server.url, "two-step").run({ say: "x".repeat(CHARACTERS) });
+  expect(Math.max(...asked)).toBeGreaterThan(CHARACTERS);
+});

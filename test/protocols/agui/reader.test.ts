@@ -38,3 +38,22 @@ test("a reader translates an event of the run when the one before it was taken",
   expect(await namesOfNext()).toEqual(["STATE_SNAPSHOT", "RUN_FINISHED"]);
   expect(await namesOfNext()).toBe("ended");
 });
+
+test("a reader sends small events together", async () => {
+  const events = ["a", "b", "c"].map((name, seq) => ({
+    seq,
+    event: "custom",
+    data: JSON.stringify({ name }),
+  }));
+  const batches = [events as unknown as RunEvent[]];
+  const slicer = createTimeSlicer(1_000);
+  const reader = createAgUiReader({
+    translation: createTranslation({ threadId: "thread", runId: "run" }, slicer),
+    slicer,
+    run: { next: async () => batches.shift() ?? "ended", close: () => undefined },
+    outcome: async () => ({ kind: "completed", values: {} }),
+  });
+  expect(await reader.next()).toHaveLength(1);
+  expect(await reader.next()).toHaveLength(events.length);
+  expect(await reader.next()).toHaveLength(2);
+});

@@ -3,6 +3,7 @@ import type { Database } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { createAgUiRepository } from "../../../src/protocols/agui/repository.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
+import { explainingDatabase } from "../../helpers/explaining.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
 
@@ -35,23 +36,11 @@ const open = async (): Promise<Database> =>
 
 const blocksFor = async (answers: readonly string[] | undefined): Promise<number> => {
   const database = await open();
-  let blocks = 0;
-  const explaining: Database = {
-    ...database,
-    async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
-      const [row] = await database.query<{ "QUERY PLAN": { Plan: Record<string, number> }[] }>(
-        `explain (analyze, buffers, format json) ${text}`,
-        values,
-      );
-      const plan = row!["QUERY PLAN"][0]!.Plan;
-      blocks += plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!;
-      return [];
-    },
-  };
+  const { explaining, blocks } = explainingDatabase(database);
   const asked = { clientRunId: "unknown", answers };
   await createAgUiRepository(explaining).threadRuns(EVERY_THREAD, THREAD, asked);
   await database.close();
-  return blocks;
+  return blocks();
 };
 
 test("a request reads few blocks of a thread with 20,000 runs, and more only if it answers interrupts", async () => {

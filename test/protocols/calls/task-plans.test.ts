@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { createTasks } from "../../../src/protocols/calls/tasks.ts";
-import type { Database } from "../../../src/platform/database/database.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
+import { explainingDatabase } from "../../helpers/explaining.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
 
@@ -45,22 +45,11 @@ test.each<[string, (address: string) => Promise<string>]>([
   ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
 ])("the newest task of a thread with 5,000 runs is found in few blocks, with %s", async (_, addressOf) => {
   const database = openTestDatabase(await addressOf(fresh.connectionString));
-  let blocks = 0;
-  const explaining: Database = {
-    ...database,
-    async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
-      const [row] = await database.query<{ "QUERY PLAN": { Plan: Record<string, number> }[] }>(
-        `explain (analyze, buffers, format json) ${text}`,
-        values,
-      );
-      const plan = row!["QUERY PLAN"][0]!.Plan;
-      blocks += plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!;
-      return [];
-    },
-  };
+  const { explaining, blocks } = explainingDatabase(database);
   const tasks = createTasks((async () => EVERY_THREAD) as never, explaining);
   await expect(tasks.find(ANONYMOUS, `${THREAD}:${newest}`)).rejects.toThrow("no such task");
-  expect(blocks).toBeGreaterThan(0);
-  expect(blocks).toBeLessThan(FEW_BLOCKS);
+  const read = blocks();
+  expect(read).toBeGreaterThan(0);
+  expect(read).toBeLessThan(FEW_BLOCKS);
   await database.close();
 });

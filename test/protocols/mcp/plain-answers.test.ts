@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { saying } from "../../helpers/api.ts";
 import type { TestServer } from "../../helpers/app.ts";
+import { query } from "../../helpers/query.ts";
 import { onServer } from "../../helpers/servers.ts";
 import { ask, WITH_FORMS } from "./clients.ts";
 
@@ -107,4 +108,14 @@ test.each<[string, object, Record<string, string>]>([
   const { status, message } = await ask(server.url, "tools/call", { ...call.params, ...params }, { headers });
   expect([status, message.error === undefined]).toEqual([expect.any(Number), false]);
   expect(message.error?.code).not.toBe(-32_603);
+});
+
+test("a tool with the name of a graph without an own assistant is the assistant with this name", async () => {
+  const asked = { name: "ten-steps", arguments: saying("hi") };
+  await query(server, "delete from threadloom.assistants where name = $1", [asked.name]);
+  const { message: refused } = await ask(server.url, "tools/call", asked);
+  expect(refused.error).toEqual({ code: -32_602, message: "There is no tool 'ten-steps'." });
+  await server.client.post("/assistants").send({ graph_id: "two-step", name: "ten-steps" });
+  const { message } = await ask(server.url, "tools/call", asked);
+  expect(message.result).toMatchObject({ content: [{ text: "second" }] });
 });

@@ -50,11 +50,15 @@ const LIST = statement(
   order by ${ORDER} limit ${sql.limit}`,
 );
 
-/** Of two tools with one name, the older: another user must not take over a name. */
+/**
+ * Of two tools with one name, the older: another user must not take over a name. Indexes: assistants_by_tool,
+ * assistants_by_long_tool.
+ */
 const FIND = statement(
   { ...DEPLOYED, tool: "text" },
   (sql) => `select assistant_id, graph_id, title, description, ${sql.tool} as tool, '' as cursor
-  from (${named(sql)}) named where ${sql.tool} in (plain_name, ${longName})
+  from (select * from (${named(sql)}) named where plain_name = ${sql.tool}
+    union all select * from (${named(sql)}) named where ${longName} = ${sql.tool}) found
   order by ${ORDER} limit 1`,
 );
 
