@@ -55,7 +55,7 @@ const writeProcess = ({ gauge, gauges, counter }: Snapshot, { process, database,
 /** Figures that the database counts. They are missing while it is away. */
 const writeCounts = (
   { gauge, gauges }: Snapshot,
-  { queue, threads, crons, webhooks }: Pick<Metrics, "queue" | "threads" | "crons" | "webhooks">,
+  { queue, threads, crons, webhooks, pushes }: Metrics,
 ): void => {
   if (queue !== undefined) {
     gauges("runs", "status", { pending: queue.num_pending, running: queue.num_running });
@@ -75,13 +75,15 @@ const writeCounts = (
     gauges("webhooks", "state", { pending: webhooks.num_pending, failed: webhooks.num_failed });
     gauge("webhooks_oldest_seconds", webhooks.oldest_seconds);
   }
+  if (pushes !== undefined) gauge("pushes_pending", pushes.num_pending);
 };
 
 const writeServer = (
   { gauge, gauges, counters }: Snapshot,
-  { webhook_tries, event_streaming, limits, workers, graph_processes }: Metrics,
+  { webhook_tries, push_tries, event_streaming, limits, workers, graph_processes }: Metrics,
 ): void => {
   if (webhook_tries !== undefined) counters("webhook_tries_total", "result", webhook_tries);
+  if (push_tries !== undefined) counters("push_tries_total", "result", push_tries);
   if (event_streaming !== undefined) {
     gauge("event_streams", event_streaming.streams);
     gauge("websockets", event_streaming.sockets);

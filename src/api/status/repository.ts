@@ -18,6 +18,10 @@ const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int 
     from threadloom.webhook_deliveries where state = 'pending') pending,
   (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
 
+/** Index: push_notifications_due. */
+const COUNT_PUSHES =
+  "select count(*)::int as pending from threadloom.push_notifications where state = 'pending'";
+
 /** The count reads rows. Index: threads_by_expiry. */
 const COUNTED_AT_MOST = 10_000;
 const COUNT_EXPIRED = `select count(*)::int as expired,
@@ -95,6 +99,11 @@ export const createStatusRepository = (database: Database) => ({
   async countWebhooks(): Promise<WebhookCounts> {
     const [row] = await database.query<WebhookCounts>(COUNT_WEBHOOKS);
     return row ?? { pending: 0, failed: 0, oldest_seconds: 0 };
+  },
+
+  async countPushes(): Promise<number> {
+    const [row] = await database.query<{ pending: number }>(COUNT_PUSHES);
+    return row?.pending ?? 0;
   },
 
   async countExpired(): Promise<ExpiredCounts> {

@@ -72,8 +72,11 @@ export interface Metrics {
   crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
   /** As `queue`; see `WebhookCounts`. */
   webhooks: { num_pending: number; num_failed: number; oldest_seconds: number } | undefined;
+  /** Push notifications of A2A; as `queue`. */
+  pushes: { num_pending: number } | undefined;
   /** By result; undefined if this process sends none. */
   webhook_tries: Readonly<Record<string, number>> | undefined;
+  push_tries: Readonly<Record<string, number>> | undefined;
   /** A WebSocket has one stream for each subscription. */
   event_streaming: { streams: number; sockets: number } | undefined;
   /** Of this process; refusals by limit. */

@@ -18,6 +18,7 @@ export interface StatusServiceOptions {
   workers?: () => { max: number; active: number };
   eventStreaming?: () => Metrics["event_streaming"];
   webhookTries?: () => Metrics["webhook_tries"];
+  pushTries?: () => Metrics["push_tries"];
   limits?: () => Metrics["limits"];
   graphProcesses?: () => Metrics["graph_processes"];
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
@@ -82,6 +83,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     const { pending, running } = await repository.countUnfinishedRuns();
     const { scheduled, due, late_seconds } = await repository.countCrons();
     const { pending: undelivered, failed, oldest_seconds } = await repository.countWebhooks();
+    const pushes = await repository.countPushes();
     const expired = await repository.countExpired();
     return {
       threads: { num_expired: expired.expired, late_seconds: expired.late_seconds },
@@ -92,6 +94,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         num_suspects: suspects,
       },
       webhooks: { num_pending: undelivered, num_failed: failed, oldest_seconds },
+      pushes: { num_pending: pushes },
       crons: { num_scheduled: scheduled, num_due: due, late_seconds },
     };
   });
@@ -145,7 +148,9 @@ export const createStatusService = (options: StatusServiceOptions) => {
       threads: counts?.threads,
       crons: counts?.crons,
       webhooks: counts?.webhooks,
+      pushes: counts?.pushes,
       webhook_tries: options.webhookTries?.(),
+      push_tries: options.pushTries?.(),
       event_streaming: options.eventStreaming?.(),
       limits: options.limits?.(),
       workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },

@@ -173,6 +173,15 @@ export const METRICS = {
     help: "Tries to deliver webhooks since the start, by result.",
     labels: ["result"],
   },
+  pushes_pending: {
+    kind: "gauge",
+    help: "Push notifications of A2A that are not delivered, of all processes.",
+  },
+  push_tries_total: {
+    kind: "counter",
+    help: "Tries to deliver push notifications since the start, by result.",
+    labels: ["result"],
+  },
 } as const satisfies Readonly<Record<string, MetricRow>>;
 
 export type MetricName = keyof typeof METRICS;

@@ -161,10 +161,10 @@ export const createServices = async (
       workers: slots,
       eventStreaming: () => streaming.figures(),
       webhookTries: () => webhooks.dispatcher?.figures(),
+      pushTries: () => webhooks.push?.dispatcher.figures(),
       limits: () => callerLimits.figures(),
       graphProcesses: () => graphProcesses?.figures(),
-      counted: foundation.metrics,
-      role: config.role,
+      ...{ counted: foundation.metrics, role: config.role },
     }),
   );
   return {

@@ -166,6 +166,21 @@ test("a server shows its versions, its start, its pool, and the sizes of its tab
   expect(samples.get('threadloom_table_bytes{table="run_events"}')).toBeGreaterThan(0);
 });
 
+test("push notifications are counted while they wait", async () => {
+  const thread = await api.aThread();
+  await api.post(`/threads/${thread}/runs/wait`, TWO_STEPS);
+  expect((await scrape()).get("threadloom_pushes_pending")).toBe(0);
+  await query(
+    server,
+    `insert into threadloom.push_notifications (push_id, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
+     select gen_random_uuid(), thread_id, run_id, '{}', '', '', state, now() + interval '1 hour'
+     from threadloom.runs, unnest(array['idle', 'pending', 'pending', 'delivered']) as state`,
+  );
+  const samples = await scrape();
+  expect(samples.get("threadloom_pushes_pending")).toBe(2);
+  expect(samples.get('threadloom_push_tries_total{result="delivered"}')).toBe(0);
+});
+
 test("two servers of a process count apart, and each shows what the database counts", async () => {
   const other = await open({ connectionString: server.connectionString, role: "api" });
   await api.post(`/threads/${await api.aThread()}/runs/wait`, TWO_STEPS);
