@@ -109,7 +109,7 @@ export const METRICS = {
 
   checkpoint_write_seconds: {
     kind: "histogram",
-    help: "Duration of the statements that store checkpoints; without graph processes.",
+    help: "Duration of the statements that store checkpoints.",
     buckets: STATEMENT,
   },
   event_log_append_seconds: {

@@ -67,6 +67,7 @@ export const openExecution = async (
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
     onFiles: development && ((files) => development.onFiles(files)),
+    onCheckpointsWritten: metrics.checkpointsWritten,
     graphs,
     checkpoints,
     interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),

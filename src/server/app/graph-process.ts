@@ -28,6 +28,8 @@ import { openItems } from "../../api/store/semantic-search.ts";
 
 /** The main process reads the log from this pipe, apart from what graphs print. */
 const LOG_DESCRIPTOR = 4;
+/** Per second; a process writes some hundred. */
+const WRITES_REPORTED_AT_MOST = 2_000;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
 /** The watching thread calls this function while a graph blocks the main thread. */
 const WHO_BLOCKS = "threadloom.who-blocks";
@@ -123,9 +125,13 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   const authorize = createAuthorize();
   const visibility = await authorize(THE_SERVER, "store", "search", { namespace: [] });
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
+  let checkpointWrites: number[] = [];
   const checkpoints = createCheckpointStorage({
     database,
     valueCharactersAtMost: setup.stateValueCharactersAtMost,
+    onWritten(seconds) {
+      if (checkpointWrites.length < WRITES_REPORTED_AT_MOST) checkpointWrites.push(seconds);
+    },
     logger,
   });
   const trace = await openAhead(setup.packagesAhead, loadIsAsked);
@@ -148,6 +154,11 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     send,
     isLoss: (error) => database.isLoss(error),
     residentBytes: () => process.memoryUsage.rss(),
+    takeCheckpointWrites() {
+      const taken = checkpointWrites;
+      checkpointWrites = [];
+      return taken;
+    },
     current,
     onClose() {
       void Promise.allSettled([graphs.close(), database.close()]).then(() => process.exit(0));

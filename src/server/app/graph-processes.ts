@@ -56,12 +56,13 @@ export interface GraphExecutorParts extends Omit<
   connectionString: string;
   /** Development only. */
   onFiles: ((files: readonly string[]) => void) | undefined;
+  onCheckpointsWritten: (seconds: number) => void;
   logger: Logger;
 }
 
 export const openGraphExecutor = (
   config: Config,
-  { connectionString, onFiles, logger, ...parts }: GraphExecutorParts,
+  { connectionString, onFiles, onCheckpointsWritten, logger, ...parts }: GraphExecutorParts,
 ): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
   const plan = planGraphProcesses(config);
   const { processes, poolSize } = plan;
@@ -78,6 +79,7 @@ export const openGraphExecutor = (
     spares: SPARES,
     isReloading: onFiles !== undefined,
     onFiles,
+    onCheckpointsWritten,
     entry: ENTRY,
     setup: {
       connectionString,

@@ -10,6 +10,8 @@ interface HostOptions {
   send(message: FromGraphProcess): void;
   isLoss(error: unknown): boolean;
   residentBytes(): number;
+  /** See `pong` in messages.ts. */
+  takeCheckpointWrites?: () => readonly number[];
   /** Names the execution to the code of its graph, also in timers. */
   current: AsyncLocalStorage<CurrentExecution>;
   onClose(): void;
@@ -24,7 +26,8 @@ interface Hosted {
   lastRecords?: TraceRecords;
 }
 
-export const createHost = ({ executor, send, isLoss, residentBytes, current, onClose }: HostOptions) => {
+export const createHost = (options: HostOptions) => {
+  const { executor, send, isLoss, residentBytes, takeCheckpointWrites, current, onClose } = options;
   const hosted = new Map<number, Hosted>();
   const events = createEventPipe(
     (batches) => send({ kind: "events", batches }),
@@ -114,7 +117,11 @@ export const createHost = ({ executor, send, isLoss, residentBytes, current, onC
         case "taken":
           return hosted.get(message.id)?.sink.taken(message.characters);
         case "ping":
-          return send({ kind: "pong", residentBytes: residentBytes() });
+          return send({
+            kind: "pong",
+            residentBytes: residentBytes(),
+            ...(takeCheckpointWrites && { checkpointWrites: takeCheckpointWrites() }),
+          });
         case "close":
           return onClose();
         case "listening":

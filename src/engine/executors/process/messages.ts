@@ -97,7 +97,8 @@ export type FromGraphProcess =
   | { kind: "records"; id: number; records: TraceRecords }
   /** `records`: the last of the attempt. */
   | { kind: "result"; id: number; result: SentResult; records?: TraceRecords | undefined }
-  | { kind: "pong"; residentBytes: number };
+  /** `checkpointWrites`: the seconds of each statement that stored checkpoints since the last pong. */
+  | { kind: "pong"; residentBytes: number; checkpointWrites?: readonly number[] };
 
 const EVENT_OVERHEAD_CHARACTERS = 100;
 

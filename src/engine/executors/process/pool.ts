@@ -17,6 +17,8 @@ export interface GraphProcessesOptions extends MembersOptions {
   /** Processes are killed above this limit: a graph may allocate faster than its process is replaced. */
   residentBytesKilled: number;
   onFiles?: ((files: readonly string[]) => void) | undefined;
+  /** Called for each statement that stored checkpoints, with its seconds; up to a second later. */
+  onCheckpointsWritten?: (seconds: number) => void;
 }
 
 export interface GraphProcessFigures {
@@ -162,6 +164,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
       case "result":
         return receiveResult(member, message);
       case "pong":
+        for (const seconds of message.checkpointWrites ?? []) options.onCheckpointsWritten?.(seconds);
         if (member.culprit?.isUnresponsive) member.culprit = undefined;
         receiveMemory(member, message.residentBytes);
         return placing.placeWaiting();
