@@ -14,14 +14,6 @@ import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
 import type { RunRecords, UsageTotal } from "../traces/attempt-records.ts";
 import { createOutcomes, type OutcomesParts } from "./outcomes.ts";
 
-/** Whether the run may go on in another attempt, or leaves no row. */
-const leavesRun = (result: AttemptResult): boolean =>
-  result.kind === "lost" ||
-  (result.kind === "stopped" &&
-    (result.reason.kind === "shutdown" ||
-      result.reason.kind === "process-failed" ||
-      (result.reason.kind === "cancel" && result.reason.action === "rollback")));
-
 export interface RunEnding {
   status: RunOutcome["status"] | "rolled-back";
   error: JsonObject | null;
@@ -103,7 +95,6 @@ export const createConclusion = (parts: ConclusionParts) => {
     records?: RunRecords,
   ): Promise<RunEnding | undefined> => {
     const selector = selectorOf(run);
-    if (leavesRun(result)) await records?.leave();
     if (result.kind === "stopped") {
       const { reason } = result;
       if (reason.kind === "lease-lost") return undefined;
@@ -118,6 +109,8 @@ export const createConclusion = (parts: ConclusionParts) => {
         return await conclude(run, channel, cancelled, isMine, creatorIsHere, records);
       }
       if (reason.kind === "cancel" && reason.action === "rollback") {
+        // The usage needs the run's row.
+        await records?.leave();
         const undo = async (): Promise<boolean> =>
           run.delete_thread
             ? (await ends.finishWithThread(selector, undefined, processId)) !== undefined
@@ -180,6 +173,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     }, isMine);
     faults.reached("after-finish");
     if (finished === undefined) return undefined;
+    records?.lastIsStored();
     final?.onRecorded();
     if (finished.pushes === true) outbox?.onPushesDue();
     if (finished.waiting > 0) await letNextStart(run.thread_id);

@@ -156,6 +156,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         }
         if (ending === undefined) {
           hub.abandon(channel);
+          await records.leave();
           log.debug("the attempt ended; the run continues elsewhere");
         } else {
           hub.end(channel);

@@ -10,7 +10,7 @@ export type TracedRuns = "all" | "errors" | "off";
 export interface AttemptRecordsParts {
   traces: TracedRuns;
   costOf(usage: ModelUsage): number | undefined;
-  /** Does nothing if the attempt no longer holds the run. */
+  /** Does nothing if the run is gone. */
   store(attempt: AttemptSelector, records: AttemptRecords): Promise<void>;
   logger: Logger;
 }
@@ -56,6 +56,7 @@ export const createAttemptRecords = (
   let part = 0;
   let spans: string[] = [];
   let usage: ModelUsage[] = [];
+  let last: AttemptRecords | undefined;
   let isOver = false;
   let storing: Promise<void> = Promise.resolve();
 
@@ -71,14 +72,16 @@ export const createAttemptRecords = (
   };
 
   /** A part that can't be stored is lost: the run is worth more than its trace. */
-  const storeNow = (): void => {
-    const records = take(traces === "all");
-    if (records === undefined) return;
+  const storeSoon = (records: AttemptRecords): void => {
     storing = storing
       .then(() => store(attempt, records))
       .catch((err: unknown) => {
         logger.warn({ err, run_id: attempt.runId }, "a part of a run's trace could not be stored");
       });
+  };
+  const storeNow = (): void => {
+    const records = take(traces === "all");
+    if (records !== undefined) storeSoon(records);
   };
 
   const onRecords = (records: TraceRecords, isLast: boolean): void => {
@@ -104,11 +107,20 @@ export const createAttemptRecords = (
     /** What the statement that ends the run has to store. Later records are dropped. */
     last(status: "success" | "error" | "timeout" | "interrupted"): AttemptRecords | undefined {
       isOver = true;
-      return take(traces === "all" || (traces === "errors" && (status === "error" || status === "timeout")));
+      last = take(traces === "all" || (traces === "errors" && (status === "error" || status === "timeout")));
+      return last;
     },
 
-    /** Stores what waits before the run goes on in another attempt. Never rejects. */
+    /** The statement has stored what `last` returned. */
+    lastIsStored(): void {
+      last = undefined;
+    },
+
+    /** Stores what waits when the attempt does not end the run. Never rejects. */
     async leave(): Promise<void> {
+      isOver = true;
+      if (last !== undefined) storeSoon(last);
+      last = undefined;
       storeNow();
       await storing;
     },

@@ -1,7 +1,6 @@
 import type { Encryption, Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { AttemptRecords, AttemptSelector } from "../attempts.ts";
-import { ENDED_COLUMNS } from "../columns.ts";
 
 type Records<Source> = (source: Source) => AttemptRecords | undefined;
 
@@ -60,7 +59,10 @@ interface Stored {
   records: AttemptRecords;
 }
 
-/** The lock keeps a deletion of the thread from missing the new rows. Indexes: threads_pkey, runs_pkey. */
+/**
+ * Not fenced: the tokens of an attempt that lost the run were spent, too. The lock keeps a deletion of the thread from
+ * missing the new rows. Indexes: threads_pkey, runs_pkey.
+ */
 const STORE = statement(
   {
     threadId: ["uuid", ({ attempt }: Stored) => attempt.threadId],
@@ -74,13 +76,14 @@ const STORE = statement(
   (sql) => `with thread as (
   select thread_id from threadloom.threads where thread_id = ${sql.threadId} for key share),
 ended as (
-  select ${ENDED_COLUMNS} from thread join threadloom.runs r on r.thread_id = thread.thread_id
-  where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'),
+  select r.run_id, r.thread_id, r.graph_id, r.assistant_id, ${sql.attempt} as attempt
+  from thread join threadloom.runs r on r.thread_id = thread.thread_id
+  where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId}),
 ${storeRecords(sql, "ended")}
 select run_id from ended`,
 );
 
-/** Does nothing if the attempt no longer holds the run. */
+/** Does nothing if the run is gone. */
 export const storeAttemptRecords = async (
   queryable: Queryable,
   attempt: AttemptSelector,
