@@ -45,6 +45,17 @@ const sentenceOf = (message: string): string => {
   return first.endsWith(":") ? `${first} ${second.trim()}` : first;
 };
 
+const boundMemory = (
+  members: Pick<Members, "wear">,
+  member: Member,
+  bytes: number,
+  options: Pick<GraphProcessesOptions, "residentBytesAtMost" | "residentBytesKilled">,
+): void => {
+  const taken = `${Math.round(bytes / 1e6)} MB`;
+  if (bytes > options.residentBytesKilled) member.process.kill("memory", `was killed: it took ${taken}`);
+  else if (bytes > options.residentBytesAtMost) members.wear(member, `it takes ${taken}`);
+};
+
 /**
  * A graph that blocks, exits or fills its process harms only the runs beside it, which continue elsewhere
  * from their last checkpoints.
@@ -133,12 +144,6 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
     if (member.begun >= runsAtMost) members.wear(member, `it has begun ${member.begun} runs`);
   };
 
-  const receiveMemory = (member: Member, bytes: number): void => {
-    const taken = `${Math.round(bytes / 1e6)} MB`;
-    if (bytes > options.residentBytesKilled) member.process.kill("memory", `was killed: it took ${taken}`);
-    else if (bytes > options.residentBytesAtMost) members.wear(member, `it takes ${taken}`);
-  };
-
   const receive = (member: Member, message: FromGraphProcess): void => {
     switch (message.kind) {
       case "ready":
@@ -166,7 +171,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
       case "pong":
         for (const seconds of message.checkpointWrites ?? []) options.onCheckpointsWritten?.(seconds);
         if (member.culprit?.isUnresponsive) member.culprit = undefined;
-        receiveMemory(member, message.residentBytes);
+        boundMemory(members, member, message.residentBytes, options);
         return placing.placeWaiting();
     }
   };
