@@ -6,10 +6,6 @@ import type { GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { RunEnd } from "../../engine/queue/attempts.ts";
 import { createRunSearcher } from "../../api/runs/records/search.ts";
 import { createRunService } from "../../api/runs/service.ts";
-import { createQueueRepository } from "../../api/status/queue/repository.ts";
-import { createQueueService } from "../../api/status/queue/service.ts";
-import { createStatusRepository } from "../../api/status/repository.ts";
-import { createStatusService } from "../../api/status/service.ts";
 import { createA2aService } from "../../protocols/a2a/service.ts";
 import { createAgUiService } from "../../protocols/agui/service.ts";
 import { createCallService } from "../../protocols/calls/service.ts";
@@ -24,6 +20,7 @@ import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
 import { pendingLimitsOf } from "./limits.ts";
+import { createStatus } from "./status.ts";
 import type { Webhooks } from "./webhooks.ts";
 
 export const createServices = async (
@@ -32,23 +29,10 @@ export const createServices = async (
   webhooks: Webhooks,
   isReady: () => boolean,
 ) => {
-  const { callerLimits, lifecycle, logger } = foundation;
+  const { callerLimits, logger } = foundation;
   const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
   const { store, threadExpiry } = foundation;
-  const {
-    runRepository,
-    everyThread,
-    ends,
-    queue,
-    eventLog,
-    traces,
-    budgets,
-    hub,
-    endings,
-    worker,
-    hosting,
-    graphProcesses,
-  } = execution;
+  const { runRepository, everyThread, ends, eventLog, traces, budgets, hub, endings, worker } = execution;
 
   const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
     worker.abandonThreads(threadIds);
@@ -144,29 +128,7 @@ export const createServices = async (
     () => webhooks.dispatcher?.wake(),
   );
 
-  const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
-  const waiting = createQueueService({
-    repository: createQueueRepository(database),
-    countSuspects: () => queue.countSuspects(),
-    slots: () => (config.role === "api" ? undefined : { server_id: processId, ...slots() }),
-  });
-
-  const status = lifecycle.closing(
-    createStatusService({
-      database,
-      repository: createStatusRepository(database),
-      listUnhosted: () => hosting.listUnhosted(),
-      countSuspects: () => queue.countSuspects(),
-      readiness: () => (isReady() ? undefined : "is starting or stopping"),
-      workers: slots,
-      eventStreaming: () => streaming.figures(),
-      webhookTries: () => webhooks.dispatcher?.figures(),
-      pushTries: () => webhooks.push?.dispatcher.figures(),
-      limits: () => callerLimits.figures(),
-      graphProcesses: () => graphProcesses?.figures(),
-      ...{ counted: foundation.metrics, role: config.role },
-    }),
-  );
+  const { waiting, status } = createStatus(foundation, execution, webhooks, { streaming, isReady });
   return {
     assistants,
     threads,

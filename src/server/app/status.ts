@@ -1,0 +1,41 @@
+import { createQueueRepository } from "../../api/status/queue/repository.ts";
+import { createQueueService } from "../../api/status/queue/service.ts";
+import { createStatusRepository } from "../../api/status/repository.ts";
+import { createStatusService } from "../../api/status/service.ts";
+import type { StreamingService } from "../../protocols/streaming/service.ts";
+import type { ServerExecution } from "./execution.ts";
+import type { Foundation } from "./foundation.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+/** `waiting`: what `/queue` shows. */
+export const createStatus = (
+  { callerLimits, config, database, lifecycle, metrics, processId }: Foundation,
+  { graphProcesses, hosting, queue, worker }: ServerExecution,
+  webhooks: Webhooks,
+  { streaming, isReady }: { streaming: Pick<StreamingService, "figures">; isReady: () => boolean },
+) => {
+  const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
+  const waiting = createQueueService({
+    repository: createQueueRepository(database),
+    countSuspects: () => queue.countSuspects(),
+    slots: () => (config.role === "api" ? undefined : { server_id: processId, ...slots() }),
+  });
+  const status = lifecycle.closing(
+    createStatusService({
+      database,
+      repository: createStatusRepository(database),
+      listUnhosted: () => hosting.listUnhosted(),
+      countSuspects: () => queue.countSuspects(),
+      readiness: () => (isReady() ? undefined : "is starting or stopping"),
+      workers: slots,
+      eventStreaming: () => streaming.figures(),
+      webhookTries: () => webhooks.dispatcher?.figures(),
+      pushTries: () => webhooks.push?.dispatcher.figures(),
+      limits: () => callerLimits.figures(),
+      graphProcesses: () => graphProcesses?.figures(),
+      counted: metrics,
+      role: config.role,
+    }),
+  );
+  return { waiting, status };
+};
