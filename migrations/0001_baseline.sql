@@ -197,11 +197,11 @@ create index run_traces_by_age on run_traces (created_at);
 
 -- Tokens of models. Rows outlive their runs and threads.
 create table model_usage (
+  thread_id    uuid not null,
   run_id       uuid not null,
   attempt      integer not null,
   part         integer not null,                  -- as in run_traces
   model        text not null,
-  thread_id    uuid not null,
   assistant_id uuid not null,
   graph_id     text not null,
   caller       text,                              -- as in runs
@@ -213,7 +213,7 @@ create table model_usage (
   reasoning_tokens      bigint not null,          -- of the output
   cost         numeric,                           -- null: the model has no price
   created_at   timestamptz not null default now(),
-  primary key (run_id, attempt, part, model)
+  primary key (thread_id, run_id, attempt, part, model)
 );
 create index model_usage_by_age on model_usage (created_at);
 create index model_usage_of_caller on model_usage (caller, created_at);

@@ -29,6 +29,9 @@ const WRITERS: Record<string, readonly string[]> = {
   push_notifications: ["outbox"],
   // queue/ removes the events of a run in the statement that removes the run.
   run_events: ["events", "queue"],
+  // queue/ stores what a run recorded in the statement that ends the run; traces/ removes what is old.
+  run_traces: ["engine", "queue"],
+  model_usage: ["engine", "queue"],
   runs: ["queue"],
   store_items: ["store"],
   store_vectors: ["store"],

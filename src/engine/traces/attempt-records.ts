@@ -1,5 +1,7 @@
 import type { TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
+import { logFailure } from "../../platform/database/outages.ts";
+import { retryPassing } from "../../platform/database/passing-faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { RecordsOptions } from "../executors/recording.ts";
 import type { AttemptRecords, AttemptSelector, PricedUsage } from "../queue/attempts.ts";
@@ -14,6 +16,9 @@ export interface AttemptRecordsParts {
   store(attempt: AttemptSelector, records: AttemptRecords): Promise<void>;
   logger: Logger;
 }
+
+/** Longer than a failover. */
+const STORED_WITHIN_MS = 30_000;
 
 /** `cost`: undefined if no model has a price. */
 export interface UsageTotal {
@@ -74,10 +79,8 @@ export const createAttemptRecords = (
   /** A part that can't be stored is lost: the run is worth more than its trace. */
   const storeSoon = (records: AttemptRecords): void => {
     storing = storing
-      .then(() => store(attempt, records))
-      .catch((err: unknown) => {
-        logger.warn({ err, run_id: attempt.runId }, "a part of a run's trace could not be stored");
-      });
+      .then(() => retryPassing(() => store(attempt, records), { forMs: STORED_WITHIN_MS }))
+      .catch(logFailure(logger, "a part of a run's trace could not be stored"));
   };
   const storeNow = (): void => {
     const records = take(traces === "all");

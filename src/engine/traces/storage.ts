@@ -47,23 +47,29 @@ export const USAGE_SUMS = [
 
 /** Index: model_usage_pkey. */
 const USAGE = statement(
-  { runId: "uuid" },
+  OF_RUN,
   (sql) =>
-    `select u.model, ${USAGE_SUMS} from threadloom.model_usage u where u.run_id = ${sql.runId} group by u.model order by u.model`,
+    `select u.model, ${USAGE_SUMS} from threadloom.model_usage u where u.thread_id = ${sql.threadId} and u.run_id = ${sql.runId} group by u.model order by u.model`,
 );
 
-const deleting = (table: "run_traces" | "model_usage", key: string) =>
-  statement(
-    { retentionSeconds: "float8", limit: "bigint" },
-    (sql) => `delete from threadloom.${table} where (${key}) in (
+const OF_BATCH = { retentionSeconds: "float8", limit: "bigint" } as const;
+const oldOf = (table: string, key: string, sql: Readonly<Record<keyof typeof OF_BATCH, string>>): string =>
+  `(${key}) in (
   select ${key} from threadloom.${table} where created_at < now() - make_interval(secs => ${sql.retentionSeconds})
-  order by created_at limit ${sql.limit} for update skip locked) returning 1`,
-  );
+  order by created_at limit ${sql.limit} for update skip locked) returning 1`;
 
 /** Indexes: run_traces_by_age, run_traces_pkey. */
-const DELETE_TRACES = deleting("run_traces", "thread_id, run_id, attempt, part");
+const DELETE_TRACES = statement(
+  OF_BATCH,
+  (sql) =>
+    `delete from threadloom.run_traces where ${oldOf("run_traces", "thread_id, run_id, attempt, part", sql)}`,
+);
 /** Indexes: model_usage_by_age, model_usage_pkey. */
-const DELETE_USAGE = deleting("model_usage", "run_id, attempt, part, model");
+const DELETE_USAGE = statement(
+  OF_BATCH,
+  (sql) =>
+    `delete from threadloom.model_usage where ${oldOf("model_usage", "thread_id, run_id, attempt, part, model", sql)}`,
+);
 
 export const createTraceStorage = (database: Database) => ({
   /** In the order of attempts and parts. */
@@ -72,7 +78,7 @@ export const createTraceStorage = (database: Database) => ({
     return await database.encryption.decryptedRows("run_traces", rows);
   },
 
-  usageOf: (runId: string): Promise<UsageOfModel[]> => USAGE.query<UsageOfModel>(database, { runId }),
+  usageOf: (run: RunSelector): Promise<UsageOfModel[]> => USAGE.query<UsageOfModel>(database, run),
 
   /** Parts removed; `limit`: at most. */
   async deleteTraces(retentionSeconds: number, limit: number): Promise<number> {

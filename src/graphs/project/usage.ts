@@ -1,5 +1,16 @@
 import { z } from "zod";
-import type { ModelUsage } from "../trace/scope.ts";
+
+/** Tokens of one call, as the model reported them. */
+export interface ModelUsage {
+  model: string;
+  input_tokens: number;
+  output_tokens: number;
+  /** Of the input: read from, and written to, the provider's cache. */
+  cache_read_tokens: number;
+  cache_creation_tokens: number;
+  /** Of the output. */
+  reasoning_tokens: number;
+}
 
 /** Money per million tokens, in the project's currency. */
 interface Price {

@@ -3,24 +3,16 @@
  * symbols included; JSON and checkpoints leave symbols out.
  */
 
+import type { ModelUsage } from "../project/usage.ts";
+
+export type { ModelUsage };
+
 export type SpanKind = "node" | "model" | "tool";
 /** `interrupted`: the graph asked a person. */
 export type SpanStatus = "success" | "error" | "interrupted";
 
 /** Fields of a record beyond those of each span. Values are JSON. */
 export type SpanFields = Readonly<Record<string, unknown>>;
-
-/** Tokens of one call, as the model reported them. */
-export interface ModelUsage {
-  model: string;
-  input_tokens: number;
-  output_tokens: number;
-  /** Of the input: read from, and written to, the provider's cache. */
-  cache_read_tokens: number;
-  cache_creation_tokens: number;
-  /** Of the output. */
-  reasoning_tokens: number;
-}
 
 export interface OpenSpan {
   /** For code that runs inside the span. */

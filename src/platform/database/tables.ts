@@ -130,37 +130,6 @@ interface RunEventsTable {
   created_at: Timestamp;
 }
 
-interface RunTracesTable {
-  thread_id: string;
-  run_id: string;
-  attempt: number;
-  part: number;
-  started_at: Timestamp;
-  spans: string;
-  created_at: Timestamp;
-}
-
-interface ModelUsageTable {
-  run_id: string;
-  attempt: number;
-  part: number;
-  model: string;
-  thread_id: string;
-  assistant_id: string;
-  graph_id: string;
-  /** See engine/queue/counted-as.ts. */
-  caller: ColumnType<string | null, never, never>;
-  calls: number;
-  /** `pg` returns a bigint, and a numeric, as text. */
-  input_tokens: ColumnType<string, never, never>;
-  output_tokens: ColumnType<string, never, never>;
-  cache_read_tokens: ColumnType<string, never, never>;
-  cache_creation_tokens: ColumnType<string, never, never>;
-  reasoning_tokens: ColumnType<string, never, never>;
-  cost: ColumnType<string | null, never, never>;
-  created_at: Timestamp;
-}
-
 interface CronsTable {
   cron_id: string;
   assistant_id: string;
@@ -277,8 +246,6 @@ export interface Tables {
   threads: ThreadsTable;
   runs: RunsTable;
   run_events: RunEventsTable;
-  run_traces: RunTracesTable;
-  model_usage: ModelUsageTable;
   encryption_keys: EncryptionKeysTable;
   crons: CronsTable;
   store_items: StoreItemsTable;

@@ -8,7 +8,7 @@ import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
-import { withinBudgets } from "../../engine/executors/within-budgets.ts";
+import { withinBudgets } from "../../engine/traces/within-budgets.ts";
 import { createBudgets } from "../../engine/traces/budgets.ts";
 import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";

@@ -6,16 +6,13 @@ import type { GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { RunEnd } from "../../engine/queue/attempts.ts";
 import { createRunSearcher } from "../../api/runs/records/search.ts";
 import { createRunService } from "../../api/runs/service.ts";
-import { createA2aService } from "../../protocols/a2a/service.ts";
-import { createAgUiService } from "../../protocols/agui/service.ts";
-import { createCallService } from "../../protocols/calls/service.ts";
 import { createUsageService } from "../../api/usage/service.ts";
-import { createMcpService } from "../../protocols/mcp/service.ts";
 import { createStreamingService } from "../../protocols/streaming/service.ts";
 import { createThreadService } from "../../api/threads/service.ts";
 import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
 import { createWebhookService } from "../../protocols/webhooks/service.ts";
 import { createUiService } from "../../protocols/ui/service.ts";
+import { createCallers } from "./callers.ts";
 import { createCrons } from "./crons.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
@@ -99,21 +96,7 @@ export const createServices = async (
   const usage = createUsageService(authorize, database, foundation.usage.currency);
   const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
 
-  const calls = createCallService({ database, authorize, assistants, runs, threads });
-  const { access } = foundation;
-  const { push } = webhooks;
-  const a2a = createA2aService({
-    calls,
-    push: push && { ...push, config: foundation.webhooks, onDue: () => push.dispatcher.wake() },
-    security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
-  });
-  const agui = createAgUiService({ database, authorize, calls });
-  const mcp = createMcpService({
-    calls,
-    graphs,
-    config: foundation.mcp,
-    threadTtl: threadExpiry.defaultTtl,
-  });
+  const callers = createCallers(foundation, { assistants, runs, threads }, webhooks.push);
 
   const ui = createUiService({
     config: foundation.ui,
@@ -136,11 +119,8 @@ export const createServices = async (
     crons,
     scheduler,
     streaming,
-    calls,
-    a2a,
     usage,
-    mcp,
-    agui,
+    ...callers,
     store,
     ui,
     deliveries,

@@ -111,7 +111,7 @@ test("each call of a model counts once, over three servers that are killed in tu
   expect([...counted.keys()], "usage without a call").toEqual([]);
   // Only what a killed server had not stored yet.
   expect(lost).toBeLessThanOrEqual(KILLS * 10);
-  console.log(`${calls.length} calls, ${lost} not counted, ${KILLS} kills, ${RUNS} runs`);
+  process.stdout.write(`${calls.length} calls, ${lost} not counted, ${KILLS} kills, ${RUNS} runs\n`);
 });
 
 test("the trace of a run whose server was killed has all its attempts", async () => {

@@ -7,6 +7,8 @@ const OF_A_THREAD = new Set([
   "threads",
   "runs",
   "run_events",
+  "run_traces",
+  "model_usage",
   "checkpoints",
   "checkpoint_writes",
   "checkpoint_elements",

@@ -49,7 +49,7 @@ export const createTraceService = ({ authorize, database, repository, traces }: 
       if (row === undefined) throw runNotFound(selector.runId);
       const [parts, usage, answered] = await Promise.all([
         traces.read(selector),
-        traces.usageOf(selector.runId),
+        traces.usageOf(selector),
         answeredAfterMs(row),
       ]);
       const { started_at: startedAt } = row;

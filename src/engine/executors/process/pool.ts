@@ -56,6 +56,8 @@ const boundMemory = (
   else if (bytes > options.residentBytesAtMost) members.wear(member, `it takes ${taken}`);
 };
 
+type FromProcess<Kind> = Extract<FromGraphProcess, { kind: Kind }>;
+
 /**
  * A graph that blocks, exits or fills its process harms only the runs beside it, which continue elsewhere
  * from their last checkpoints.
@@ -131,10 +133,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
     if (execution !== undefined) stopTimers.graphEnded(execution);
   };
 
-  const receiveResult = (
-    member: Member,
-    { id, result, records }: Extract<FromGraphProcess, { kind: "result" }>,
-  ): void => {
+  const receiveResult = (member: Member, { id, result, records }: FromProcess<"result">): void => {
     const execution = member.here.get(id);
     if (execution === undefined) return;
     member.here.delete(id);

@@ -1,5 +1,5 @@
-import type { Budgets } from "../traces/budgets.ts";
-import type { AttemptResult, GraphExecution, GraphExecutor, StopReason } from "./executor.ts";
+import type { Budgets } from "./budgets.ts";
+import type { AttemptResult, GraphExecution, GraphExecutor, StopReason } from "../executors/executor.ts";
 
 /**
  * Refuses runs whose budget is used up when they start. Many may be created before the first of them has used anything.
