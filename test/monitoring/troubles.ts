@@ -25,7 +25,8 @@ const startModels = async () => {
     url: `http://127.0.0.1:${port}`,
     call(): void {
       for (const failed of [true, false]) {
-        metrics.modelCall({ model: "m", seconds: 0.5, failed, inputTokens: 100, outputTokens: 20 });
+        metrics.modelCall({ model: "m", seconds: 0.5, failed });
+        metrics.tokensUsed("m", 100, 20);
         metrics.toolCall({ tool: "t", seconds: 0.1, failed });
       }
     },

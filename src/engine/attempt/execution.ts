@@ -30,7 +30,7 @@ interface ExecutorParts extends ConclusionParts, AttemptRecordsParts {
   graphExecutor: GraphExecutor;
   hub: Hub;
   eventLog: EventLog;
-  metrics: Pick<ServerMetrics, "runBegan" | "runShowed" | "attemptsLost">;
+  metrics: AttemptRecordsParts["metrics"] & Pick<ServerMetrics, "runBegan" | "runShowed" | "attemptsLost">;
 }
 
 const MS_PER_SECOND = 1_000;

@@ -2,6 +2,7 @@ import type { TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
 import { logFailure } from "../../platform/database/outages.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
+import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { RecordsOptions } from "../executors/recording.ts";
 import type { AttemptRecords, AttemptSelector, PricedUsage } from "../queue/attempts.ts";
@@ -14,6 +15,7 @@ export interface AttemptRecordsParts {
   costOf(usage: ModelUsage): number | undefined;
   /** Does nothing if the run is gone. */
   store(attempt: AttemptSelector, records: AttemptRecords): Promise<void>;
+  metrics: Pick<ServerMetrics, "modelCall" | "toolCall" | "tokensUsed">;
   logger: Logger;
 }
 
@@ -53,7 +55,7 @@ const byModel = (
 
 /** Stores the records of one attempt: those of a long one in parts, the last part with the end of the run. */
 export const createAttemptRecords = (
-  { traces, costOf, store, logger }: AttemptRecordsParts,
+  { traces, costOf, store, metrics, logger }: AttemptRecordsParts,
   attempt: AttemptSelector,
 ) => {
   const startedAt = new Date();
@@ -89,9 +91,13 @@ export const createAttemptRecords = (
 
   const onRecords = (records: TraceRecords, isLast: boolean): void => {
     if (isOver) return;
+    for (const { kind, name, seconds, failed } of records.calls)
+      if (kind === "tool") metrics.toolCall({ tool: name, seconds, failed });
+      else metrics.modelCall({ model: name, seconds, failed });
     if (records.spans !== "") spans.push(records.spans);
     for (const used of records.usage) {
       usage.push(used);
+      metrics.tokensUsed(used.model, used.input_tokens, used.output_tokens);
       total.calls += 1;
       total.input_tokens += used.input_tokens;
       total.output_tokens += used.output_tokens;

@@ -4,11 +4,23 @@ import type { ModelUsage, OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope
 export interface TraceRecords {
   spans: string;
   usage: readonly ModelUsage[];
+  calls: readonly EndedCall[];
+}
+
+/** For metrics. */
+export interface EndedCall {
+  kind: "model" | "tool";
+  name: string;
+  seconds: number;
+  failed: boolean;
 }
 
 /** Characters of all records of an attempt. Further spans are only counted. */
 export const TRACE_CHARACTERS_AT_MOST = 256 * 1024;
 const NAME_LENGTH_AT_MOST = 200;
+/** Between two times of handing over; further ones are not counted. */
+const CALLS_AT_MOST = 10_000;
+const MS_PER_SECOND = 1_000;
 /** Names of fields, numbers and punctuation of a record. */
 const RECORD_CHARACTERS = 160;
 
@@ -30,6 +42,10 @@ const charactersOf = (fields: SpanFields | undefined): number => {
   return characters;
 };
 
+/** The model that answered may have another name than the one that was asked. */
+const modelIn = (fields: SpanFields | undefined): string | undefined =>
+  typeof fields?.["model"] === "string" ? fields["model"] : undefined;
+
 const rounded = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
 /**
@@ -45,6 +61,7 @@ export const createRecorder = (keepsSpans: boolean) => {
   let droppedTaken = 0;
   let pending: Span[] = [];
   let usage: ModelUsage[] = [];
+  let calls: EndedCall[] = [];
   let onUsage: (() => void) | undefined;
 
   const scopeAt = (parent: number | undefined): TraceScope => ({
@@ -56,16 +73,35 @@ export const createRecorder = (keepsSpans: boolean) => {
     now,
   });
 
-  const notKept: OpenSpan["end"] = () => undefined;
+  const noteCall = (kind: SpanKind, name: string, seconds: number, failed: boolean): void => {
+    if (kind === "node" || calls.length === CALLS_AT_MOST) return;
+    calls.push({ kind, name: name.slice(0, NAME_LENGTH_AT_MOST), seconds, failed });
+  };
+
+  /** A span that is only counted. */
+  const countedOnly = (parent: number | undefined, kind: SpanKind, name: string): OpenSpan => {
+    const begunAt = performance.now();
+    return {
+      scope: scopeAt(parent),
+      end: (status, further) =>
+        noteCall(
+          kind,
+          modelIn(further) ?? name,
+          (performance.now() - begunAt) / MS_PER_SECOND,
+          status === "error",
+        ),
+    };
+  };
 
   const begin = (parent: number | undefined, kind: SpanKind, name: string, fields?: SpanFields): OpenSpan => {
-    if (!keepsSpans) return { scope: scopeAt(parent), end: notKept };
+    if (!keepsSpans) return countedOnly(parent, kind, name);
     characters += RECORD_CHARACTERS + Math.min(name.length, NAME_LENGTH_AT_MOST) + charactersOf(fields);
     if (characters > TRACE_CHARACTERS_AT_MOST) {
       dropped += 1;
-      return { scope: scopeAt(parent), end: notKept };
+      return countedOnly(parent, kind, name);
     }
     const id = (lastId += 1);
+    const startMs = now();
     const start = {
       id,
       ...(parent === undefined ? {} : { parent }),
@@ -75,12 +111,13 @@ export const createRecorder = (keepsSpans: boolean) => {
     const span: Span = {
       id,
       isTaken: false,
-      start: { ...start, start_ms: now(), ...fields },
+      start: { ...start, start_ms: startMs, ...fields },
       end: undefined,
     };
     pending.push(span);
     const end = (status: SpanStatus, further?: SpanFields): void => {
       if (span.end !== undefined) return;
+      noteCall(kind, modelIn(further) ?? name, (now() - startMs) / MS_PER_SECOND, status === "error");
       characters += charactersOf(further);
       const kept = characters > TRACE_CHARACTERS_AT_MOST ? undefined : further;
       span.end = { end_ms: now(), status, ...kept };
@@ -109,10 +146,11 @@ export const createRecorder = (keepsSpans: boolean) => {
         return JSON.stringify(record);
       });
       if (dropped > droppedTaken) records.push(JSON.stringify({ dropped: dropped - droppedTaken }));
-      if (records.length === 0 && usage.length === 0) return undefined;
-      const taken = { spans: records.join(","), usage };
+      if (records.length + usage.length + calls.length === 0) return undefined;
+      const taken = { spans: records.join(","), usage, calls };
       pending = [];
       usage = [];
+      calls = [];
       droppedTaken = dropped;
       return taken;
     },

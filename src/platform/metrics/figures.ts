@@ -13,9 +13,6 @@ export interface ModelCall {
   model: string;
   seconds: number;
   failed: boolean;
-  /** As the model reported them. */
-  inputTokens?: number | undefined;
-  outputTokens?: number | undefined;
 }
 
 export interface ToolCall {

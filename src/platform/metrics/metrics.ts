@@ -75,10 +75,13 @@ export const createMetrics = ({ isGraph, hostedNames = false }: MetricsOptions =
       attemptsLost.inc({ process }, count);
     },
 
-    modelCall({ model: name, seconds, failed, inputTokens = 0, outputTokens = 0 }: ModelCall): void {
+    modelCall({ model: name, seconds, failed }: ModelCall): void {
       const model = modelOf(name);
       modelTime.observe({ model }, countable(seconds));
       modelErrors.inc({ model }, failed ? 1 : 0);
+    },
+    tokensUsed(name: string, inputTokens: number, outputTokens: number): void {
+      const model = modelOf(name);
       tokens.inc({ model, direction: "input" }, countable(inputTokens));
       tokens.inc({ model, direction: "output" }, countable(outputTokens));
     },

@@ -260,8 +260,10 @@ describe("labels", () => {
 
 test("numbers that nobody can count are zeros: a clock jumped, or a model reported any tokens", async () => {
   const metrics = createMetrics();
-  for (const inputTokens of [NaN, -1, Infinity, 5])
-    metrics.modelCall({ model: "m", seconds: NaN, failed: true, inputTokens, outputTokens: 2 });
+  for (const inputTokens of [NaN, -1, Infinity, 5]) {
+    metrics.modelCall({ model: "m", seconds: NaN, failed: true });
+    metrics.tokensUsed("m", inputTokens, 2);
+  }
   metrics.runBegan("g", -5);
   metrics.runEnded("g", "success", Infinity);
   const samples = parse(await metrics.registry.metrics());

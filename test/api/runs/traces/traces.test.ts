@@ -190,3 +190,23 @@ test("a threadless run leaves its usage", async () => {
   await api.post("/runs/wait", { assistant_id: "streams", input: { count: 1 } });
   expect(await rows()).toBe(before + 1);
 });
+
+test("calls of models and of tools are in the metrics", async () => {
+  const figure = async (name: string): Promise<number> => {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    const line = text.split("\n").find((each) => each.startsWith(`threadloom_${name} `));
+    return Number(line?.split(" ")[1] ?? 0);
+  };
+  const names = [
+    'model_call_seconds_count{model="broken"}',
+    'model_call_errors_total{model="broken"}',
+    'tool_call_seconds_count{tool="fail"}',
+    'tool_call_errors_total{tool="fail"}',
+    'model_tokens_total{model="calling-2026",direction="output"}',
+  ];
+  const before = await Promise.all(names.map(figure));
+  await traced("failing");
+  await traced("brokenTool");
+  const after = await Promise.all(names.map(figure));
+  expect(after.map((count, index) => count - before[index]!)).toEqual([1, 1, 1, 1, 14]);
+});
