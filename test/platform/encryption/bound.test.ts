@@ -135,6 +135,7 @@ const shownOf = async (
         const headers = { "last-event-id": "-1" };
         return await (await fetch(`${server.url}${path}/stream`, { headers })).text();
       });
+    if (table === "run_traces") return await ofRuns((path) => get(`${path}/trace`));
     if (table === "webhook_deliveries")
       return await Promise.all(threads.map((id) => post("/webhooks/deliveries/search", { thread_id: id })));
     return [
@@ -230,6 +231,7 @@ describe("an encrypted value", () => {
       "runs.auth_user",
       "runs.webhook",
       "run_events.data",
+      "run_traces.spans",
       "webhook_deliveries.error",
       "webhook_deliveries.metadata",
       "webhook_deliveries.config",
