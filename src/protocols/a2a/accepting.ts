@@ -15,7 +15,6 @@ import type { AgentRequest, Version } from "./request.ts";
 import { FIRST_MESSAGE_ID, MESSAGE_ID, selectorOf, TERMINAL } from "./tasks.ts";
 
 const MESSAGE_ID_AT_MOST = 500;
-const GIVING_UP_SECONDS = 3_600;
 /** Of messages to one context at once, each try stores at least one. */
 const TRIES_AT_MOST = 100;
 
@@ -135,20 +134,9 @@ export const createAccepting = (calls: CallService, repository: TaskRepository, 
     find,
 
     /** Cancels a task that waits for input: its newest run is then one that was cancelled before it began. */
-    async giveUp({ caller, headers, signal }: AgentRequest, task: Task): Promise<void> {
-      const { row } = await calls.start({
-        ...{ caller, origin: "a2a", assistantId: task.run.assistant_id, headers },
-        ...{ threadId: task.threadId, taskRunId: task.firstRunId, turnsSeen: task.turns },
-        body: {
-          // Without input the run would only ask again, if this process died before it cancels the run.
-          ...{ input: null, after_seconds: GIVING_UP_SECONDS },
-          metadata: { [FIRST_MESSAGE_ID]: task.run.metadata[FIRST_MESSAGE_ID] ?? null },
-          ...streamingOf(false),
-        },
-      });
-      const asked = { action: "interrupt", reason: "requested" } as const;
-      const selector = { threadId: task.threadId, runId: row.run_id };
-      await calls.cancellation.cancel(caller, selector, asked, { signal });
+    async giveUp({ caller, headers }: AgentRequest, task: Task): Promise<void> {
+      const metadata = { [FIRST_MESSAGE_ID]: task.run.metadata[FIRST_MESSAGE_ID] ?? null };
+      await calls.withdraw(caller, task, { origin: "a2a", headers, metadata });
     },
 
     /** `isStreamed`: a client may read the events of the run. */
