@@ -6,7 +6,7 @@ export const printableLines = (text: string): string => text.replace(/(?![\n\t])
 const SHORTEST = 8;
 const GAP = 2;
 
-const cut = (text: string, width: number): string => {
+export const cut = (text: string, width: number): string => {
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, width - 1).join("")}…`;
 };

@@ -1,3 +1,4 @@
+import type { CommandSurroundings } from "../../src/cli/commands/command.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
 import type { CommandOptions, Ended } from "./command-process.ts";
@@ -6,7 +7,11 @@ import type { CommandOptions, Ended } from "./command-process.ts";
  * Runs `threadloom` with these arguments in this process, in a tenth of the time of a process of its own. Each command also has a test that
  * starts a process (`commandOf`).
  */
-export const commandHere = async (argv: string[], { cwd, environment }: CommandOptions): Promise<Ended> => {
+export const commandHere = async (
+  argv: string[],
+  { cwd, environment }: CommandOptions,
+  others: Partial<CommandSurroundings> = {},
+): Promise<Ended> => {
   let [out, stderr] = ["", ""];
   const surroundings = {
     environment: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment },
@@ -16,6 +21,7 @@ export const commandHere = async (argv: string[], { cwd, environment }: CommandO
     canAsk: false,
     unread: new AbortController().signal,
     stopping: () => new AbortController().signal,
+    ...others,
   };
   const before = process.cwd();
   process.chdir(cwd);

@@ -3,12 +3,12 @@ import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
 import { isJsonObject } from "../../platform/lib/json.ts";
 import { runExtract } from "../../api/runs/schemas.ts";
-import { fieldsText, printable, tableText } from "../printable.ts";
-import { durationText } from "../remote/duration.ts";
+import { printable, tableText } from "../printable.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
 import { listing, readListed, type ListFlags } from "../remote/listing.ts";
 import { idArgument, onServer, remoteServer, type RemoteServer, type ServerFlags } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
+import { showRun, took, type Run } from "../runs/show.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -19,14 +19,11 @@ Examples:
   $ threadloom runs cancel 0199f3a0-0000-7000-8000-000000000000
 
 These commands call a running server's API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
+'show --json' has the whole trace in 'trace'.
 Exit codes: 0 done, 1 not done, or the run that was followed failed, 2 wrong usage.`;
 
 const STATUSES = ["pending", "running", "error", "success", "timeout", "interrupted"];
-type Run = z.output<typeof runExtract>;
 const runs = z.array(runExtract);
-
-const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
-  started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
 
 /** No other route finds a run without its thread's id. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
@@ -61,57 +58,6 @@ const cancel = async (server: RemoteServer, id: string, action: string): Promise
       cause: error,
     });
   }
-};
-
-const failedNodesOf = async (
-  server: RemoteServer,
-  { thread_id: threadId, run_id: runId }: Run,
-): Promise<string[]> => {
-  const path = `/threads/${threadId}/history`;
-  const answer = await server.post(path, { limit: 1, metadata: { run_id: runId ?? "" }, select: ["tasks"] });
-  const [newest] = Array.isArray(answer) ? answer : [];
-  const tasks =
-    isJsonObject(newest) && Array.isArray(newest["tasks"]) ? newest["tasks"].filter(isJsonObject) : [];
-  return tasks
-    .filter(({ error }) => typeof error === "string")
-    .map(({ name, error }) => `${String(name)}: ${String(error)}`);
-};
-
-const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
-  const handedBack = Math.max(0, attempts - lost - 1);
-  const ends = [
-    ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
-    ...(handedBack > 0 ? [`${handedBack} handed back by a server that stopped`] : []),
-  ];
-  return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
-};
-
-const runText = (run: Run, failedNodes: readonly string[]): string => {
-  const { error, metadata } = run;
-  const waited =
-    run.run_started_at == null || run.created_at === undefined
-      ? "-"
-      : durationText(Math.max(0, Date.parse(run.run_started_at) - Date.parse(run.created_at)));
-  return fieldsText([
-    ["Run", run.run_id ?? ""],
-    ["Thread", run.thread_id ?? ""],
-    ["Assistant", run.assistant_id ?? ""],
-    ["Graph", run.graph_id ?? "-"],
-    ["Status", run.status ?? ""],
-    ["Attempts", run.attempts === undefined ? "-" : attemptsText(run)],
-    ["Created", run.created_at ?? ""],
-    ["Waited", waited],
-    ["Took", took(run)],
-    ["Ended", run.run_ended_at ?? "-"],
-    ...(error == null
-      ? []
-      : Object.entries(error).map(([field, value]): [string, string] => [
-          field === "error" ? "Error" : `  ${field}`,
-          typeof value === "string" ? value : JSON.stringify(value),
-        ])),
-    ...failedNodes.map((node) => ["Failed in", node] as const),
-    ["Metadata", JSON.stringify(metadata ?? {})],
-  ]);
 };
 
 export const createRuns: CreateCommand = (surroundings) => {
@@ -165,7 +111,7 @@ export const createRuns: CreateCommand = (surroundings) => {
     });
 
   onServer(command.command("show"))
-    .description("Shows a run: status, durations, and the error with its cause and node.")
+    .description("Shows a run: status, tokens, the error, and a timeline of its nodes, models and tools.")
     .argument("<run>", "its id", idArgument)
     .option("--thread <id>", "the run's thread, for servers that can't search runs", idArgument)
     .action(async (id: string, { thread, ...flags }: ServerFlags & { thread?: string }) => {
@@ -174,9 +120,7 @@ export const createRuns: CreateCommand = (surroundings) => {
         thread === undefined
           ? await findRun(server, id)
           : runExtract.parse(await server.get(`/threads/${thread}/runs/${id}`));
-      const failedNodes = run.status === "error" ? await failedNodesOf(server, run) : [];
-      if (flags.json) json({ ...run, failed_in: failedNodes });
-      else write(runText(run, failedNodes));
+      await showRun(server, run, flags.json === true, surroundings);
     });
 
   onServer(command.command("tail"))
