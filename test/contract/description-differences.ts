@@ -264,6 +264,11 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "clients can see which runs wait, by graph and by thread, and which servers execute runs",
   },
   {
+    what: "`GET /usage`, and traces of runs",
+    lines: /^GET \/(usage|threads\/\{thread_id\}\/runs\/\{run_id\}\/trace): is not in the contract$/,
+    because: "clients can see what a run did, and sum the tokens of models; the hosted service has LangSmith",
+  },
+  {
     what: "`cursor` of lists",
     lines:
       /^(POST \/(threads|assistants|runs\/crons)\/search: with body field|GET \/threads\/\{thread_id\}\/runs: with parameter query) cursor$/,
