@@ -12,7 +12,12 @@ const surroundings: CommandSurroundings = {
   note: writingTo(process.stderr),
   terminal: process.stdout.isTTY === true,
   canAsk: process.stdout.isTTY === true && process.stdin.isTTY === true,
-  columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+  get columns() {
+    return process.stdout.isTTY ? process.stdout.columns : undefined;
+  },
+  get rows() {
+    return process.stdout.isTTY ? process.stdout.rows : undefined;
+  },
   unread: unread.signal,
   stopping() {
     const stopping = new AbortController();

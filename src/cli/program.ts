@@ -52,6 +52,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/runs.ts")).createRuns,
   },
   {
+    name: "top",
+    summary: "Watch running and waiting runs.",
+    load: async () => (await import("./commands/top.ts")).createTop,
+  },
+  {
     name: "threads",
     summary: "List, show, follow and delete threads.",
     load: async () => (await import("./commands/threads.ts")).createThreads,

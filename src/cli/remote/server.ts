@@ -67,8 +67,15 @@ const valueOf = (text: string): JsonValue => {
   }
 };
 
-/** @throws UsageError for an invalid address */
-export const remoteServer = (flags: ServerFlags, environment: Environment): RemoteServer => {
+/**
+ * @param signal ends requests, except for streams; without it they end after a minute
+ * @throws UsageError for an invalid address
+ */
+export const remoteServer = (
+  flags: ServerFlags,
+  environment: Environment,
+  signal?: AbortSignal,
+): RemoteServer => {
   const base = (flags.url ?? (environment["THREADLOOM_URL"] || USUAL_URL)).replace(/\/+$/, "");
   if (!/^https?:\/\//.test(base) || !URL.canParse(base))
     throw new UsageError(`--url must be an address like ${USUAL_URL}, not '${base}'.`);
@@ -95,7 +102,7 @@ export const remoteServer = (flags: ServerFlags, environment: Environment): Remo
   };
   const timed = (init: RequestInit = {}): RequestInit => ({
     ...init,
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: signal ?? AbortSignal.timeout(ANSWER_MS),
   });
 
   const sendJson = (path: string, body: JsonObject): Promise<Response> =>

@@ -51,12 +51,13 @@ const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string =>
   return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
 };
 
-/** The wait begins when the run is due, like `queue_ms` of a trace. */
+/** The wait begins when the run is due. */
 const waitFields = ({ created_at: created, available_at: due = created, run_started_at: start }: Run) => {
   if (created === undefined || due === undefined) return [["Waited", "-"] as const];
-  const waited = start == null ? "-" : durationText(Math.max(0, Date.parse(start) - Date.parse(due)));
-  const isDelayed = Date.parse(due) > Date.parse(created);
-  return [...(isDelayed ? [["Due", due] as const] : []), ["Waited", waited] as const];
+  const [createdMs, dueMs] = [Date.parse(created), Date.parse(due)];
+  const waitedMs = start == null ? undefined : Date.parse(start) - Math.max(createdMs, dueMs);
+  const waited = waitedMs === undefined ? "-" : durationText(Math.max(0, waitedMs));
+  return [...(dueMs > createdMs ? [["Due", due] as const] : []), ["Waited", waited] as const];
 };
 
 const errorFields = ({ error }: Run): Field[] =>
