@@ -7,7 +7,19 @@ export type UsageGroup = (typeof GROUPS)[number];
 
 const isGroup = (name: string): name is UsageGroup => (GROUPS as readonly string[]).includes(name);
 
-const day = z.iso.date().describe("A day of UTC, such as 2026-11-26.");
+/** PostgreSQL knows no year 0. */
+const FIRST_DAY = "1970-01-01";
+
+const day = z.iso
+  .date()
+  .refine((text) => text >= FIRST_DAY, { error: `must not be before ${FIRST_DAY}` })
+  .describe("A day of UTC, such as 2026-11-26.");
+
+/** Names are stored without NUL, which PostgreSQL refuses. */
+const name = z
+  .string()
+  .max(1_000)
+  .refine((text) => !text.includes("\0"), { error: "must not contain NUL" });
 
 export const usageQuery = z.object({
   from: emptyIsAbsent(day).describe("The first day. Default: 30 days before the last."),
@@ -21,11 +33,11 @@ export const usageQuery = z.object({
       error: `must be different ones of ${GROUPS.join(", ")}, separated by commas`,
     })
     .transform((names) => names as UsageGroup[]),
-  graph_id: emptyIsAbsent(z.string()),
+  graph_id: emptyIsAbsent(name),
   assistant_id: emptyIsAbsent(z.uuid()),
   thread_id: emptyIsAbsent(z.uuid()),
-  caller: emptyIsAbsent(z.string()).describe("As in an answer that is grouped by it."),
-  model: emptyIsAbsent(z.string()),
+  caller: emptyIsAbsent(name).describe("As in an answer that is grouped by it."),
+  model: emptyIsAbsent(name),
   format: z.enum(["json", "csv"]).default("json"),
 });
 export type UsageQuery = z.output<typeof usageQuery>;

@@ -9,6 +9,8 @@ import { selectorOf, type RunOutcome } from "../queue/attempts.ts";
 import type { RunEnds } from "../queue/ending.ts";
 import type { FinalValues } from "../queue/final-values.ts";
 import type { Queue } from "../queue/queue.ts";
+import type { Finished } from "../queue/sql/finish.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
 import type { RunRecords, UsageTotal } from "../traces/attempt-records.ts";
@@ -47,6 +49,22 @@ export interface ConclusionParts extends OutcomesParts {
  * attempt is lost.
  */
 const CANCELLED_FOR_MS = 60_000;
+
+/** A record that the database refuses must not keep the run from ending. */
+const withoutRefusedRecords = async <Ended>(
+  outcome: RunOutcome,
+  end: (outcome: RunOutcome) => Promise<Ended>,
+  logger: Logger,
+): Promise<Ended> => {
+  try {
+    return await end(outcome);
+  } catch (error) {
+    if (outcome.records === undefined || isPassing(error) || error instanceof LeaseLostError) throw error;
+    const ended = await end({ ...outcome, records: undefined });
+    logger.error({ err: error }, "the last part of a run's trace could not be stored");
+    return ended;
+  }
+};
 
 export const createConclusion = (parts: ConclusionParts) => {
   const { queue, ends, outbox, processId, faults, logger } = parts;
@@ -160,12 +178,15 @@ export const createConclusion = (parts: ConclusionParts) => {
     const { error } = outcome;
     faults.reached("before-finish");
     const lastCheckpoint = result.kind === "completed" ? result.lastUnsafe : undefined;
+    // The creator of a queued run may wait on another process.
+    const removes = run.delete_thread && creatorIsHere;
+    if (removes) await records?.stored();
+    const end = async (ended: RunOutcome): Promise<Finished | undefined> =>
+      removes
+        ? await ends.finishWithThread(selector, ended, processId)
+        : await ends.finish(selector, ended, lastCheckpoint);
     const finished = await persist(async (isRetry) => {
-      // The creator of a queued run may wait on another process.
-      const removes = run.delete_thread && creatorIsHere;
-      const ended = removes
-        ? await ends.finishWithThread(selector, outcome, processId)
-        : await ends.finish(selector, outcome, lastCheckpoint);
+      const ended = await withoutRefusedRecords(outcome, end, logger);
       if (ended !== undefined || !isRetry) return ended;
       // The earlier try may have been committed although its response was lost.
       const found = await queue.endedAs(selector, outcome.status);

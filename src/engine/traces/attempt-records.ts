@@ -1,11 +1,12 @@
 import type { TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
+import { createUsageSums } from "../../graphs/trace/usage-sums.ts";
 import { logFailure } from "../../platform/database/outages.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { RecordsOptions } from "../executors/recording.ts";
-import type { AttemptRecords, AttemptSelector, PricedUsage } from "../queue/attempts.ts";
+import type { AttemptRecords, AttemptSelector } from "../queue/attempts.ts";
 
 /** Of which runs the spans are stored. `errors`: those that end with an error or a time-out. */
 export type TracedRuns = "all" | "errors" | "off";
@@ -30,29 +31,6 @@ export interface UsageTotal {
   cost: number | undefined;
 }
 
-const byModel = (
-  usage: readonly ModelUsage[],
-  costOf: AttemptRecordsParts["costOf"],
-): readonly PricedUsage[] => {
-  const sums = new Map<string, PricedUsage>();
-  for (const used of usage) {
-    const cost = costOf(used);
-    const sum = sums.get(used.model);
-    if (sum === undefined) {
-      sums.set(used.model, { ...used, calls: 1, cost });
-      continue;
-    }
-    sum.calls += 1;
-    sum.input_tokens += used.input_tokens;
-    sum.output_tokens += used.output_tokens;
-    sum.cache_read_tokens += used.cache_read_tokens;
-    sum.cache_creation_tokens += used.cache_creation_tokens;
-    sum.reasoning_tokens += used.reasoning_tokens;
-    if (cost !== undefined) sum.cost = (sum.cost ?? 0) + cost;
-  }
-  return [...sums.values()];
-};
-
 /** Stores the records of one attempt: those of a long one in parts, the last part with the end of the run. */
 export const createAttemptRecords = (
   { traces, costOf, store, metrics, logger }: AttemptRecordsParts,
@@ -62,31 +40,37 @@ export const createAttemptRecords = (
   const total: UsageTotal = { calls: 0, input_tokens: 0, output_tokens: 0, cost: undefined };
   let part = 0;
   let spans: string[] = [];
-  let usage: ModelUsage[] = [];
+  const usage = createUsageSums();
   let last: AttemptRecords | undefined;
   let isOver = false;
-  let storing: Promise<void> = Promise.resolve();
+  /** Undefined: nothing is being stored. */
+  let storing: Promise<void> | undefined;
 
   /** The waiting records; undefined if there are none. */
   const take = (withSpans: boolean): AttemptRecords | undefined => {
     const text = withSpans && spans.length > 0 ? spans.join(",") : null;
-    if (text === null && usage.length === 0) return undefined;
-    const records = { part, startedAt, spans: text, usage: byModel(usage, costOf) };
+    const priced = usage.take().map((used) => ({ ...used, cost: costOf(used) }));
+    if (text === null && priced.length === 0) return undefined;
+    const records = { part, startedAt, spans: text, usage: priced };
     part += 1;
     if (text !== null) spans = [];
-    usage = [];
     return records;
   };
 
   /** A part that can't be stored is lost: the run is worth more than its trace. */
-  const storeSoon = (records: AttemptRecords): void => {
-    storing = storing
-      .then(() => retryPassing(() => store(attempt, records), { forMs: STORED_WITHIN_MS }))
-      .catch(logFailure(logger, "a part of a run's trace could not be stored"));
-  };
-  const storeNow = (): void => {
+  const storePart = (records: AttemptRecords): Promise<void> =>
+    retryPassing(() => store(attempt, records), { forMs: STORED_WITHIN_MS }).catch(
+      logFailure(logger, "a part of a run's trace could not be stored"),
+    );
+  /** One part at a time: while the database is slow, the next one collects. */
+  const storeWaiting = (): void => {
+    if (storing !== undefined || isOver) return;
     const records = take(traces === "all");
-    if (records !== undefined) storeSoon(records);
+    if (records === undefined) return;
+    storing = storePart(records).then(() => {
+      storing = undefined;
+      storeWaiting();
+    });
   };
 
   const onRecords = (records: TraceRecords, isLast: boolean): void => {
@@ -96,15 +80,15 @@ export const createAttemptRecords = (
       else metrics.modelCall({ model: name, seconds, failed });
     if (records.spans !== "") spans.push(records.spans);
     for (const used of records.usage) {
-      usage.push(used);
+      usage.add(used);
       metrics.tokensUsed(used.model, used.input_tokens, used.output_tokens);
-      total.calls += 1;
+      total.calls += used.calls;
       total.input_tokens += used.input_tokens;
       total.output_tokens += used.output_tokens;
       const cost = costOf(used);
       if (cost !== undefined) total.cost = (total.cost ?? 0) + cost;
     }
-    if (!isLast) storeNow();
+    if (!isLast) storeWaiting();
   };
 
   return {
@@ -120,6 +104,9 @@ export const createAttemptRecords = (
       return last;
     },
 
+    /** Resolves when no part is being stored: the usage needs the run's row. Never rejects. */
+    stored: async (): Promise<void> => await storing,
+
     /** The statement has stored what `last` returned. */
     lastIsStored(): void {
       last = undefined;
@@ -128,10 +115,10 @@ export const createAttemptRecords = (
     /** Stores what waits when the attempt does not end the run. Never rejects. */
     async leave(): Promise<void> {
       isOver = true;
-      if (last !== undefined) storeSoon(last);
-      last = undefined;
-      storeNow();
       await storing;
+      const waiting = [last, take(traces === "all")];
+      last = undefined;
+      for (const records of waiting) if (records !== undefined) await storePart(records);
     },
   };
 };

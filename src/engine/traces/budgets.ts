@@ -5,7 +5,7 @@ import { tooMany } from "../../platform/domain/errors.ts";
 import { OF_RUN, type RunSelector } from "../queue/attempts.ts";
 
 /** Whom a run counts for. */
-interface Counted {
+export interface Counted {
   /** As `runs.caller`; null: the run counts for no caller. */
   caller: string | null;
   assistantId: string;

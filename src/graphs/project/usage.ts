@@ -41,7 +41,10 @@ export interface UsageConfig {
   costOf(usage: ModelUsage): number | undefined;
 }
 
-const amount = z.number().nonnegative();
+/** So that sums stay numbers. */
+const MONEY_AT_MOST = 1e12;
+
+const amount = z.number().nonnegative().max(MONEY_AT_MOST);
 const price = z
   .strictObject({
     input: amount,

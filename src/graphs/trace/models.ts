@@ -29,15 +29,20 @@ interface Model {
 const TRACES = Symbol.for("threadloom.traces-models");
 
 const MODEL_LENGTH_AT_MOST = 100;
+/** Of one call: sums of any number of calls fit into PostgreSQL's `bigint`. */
+const TOKENS_AT_MOST = 1_000_000_000;
 
-/** The first text of these. */
+/** The first text of these, as PostgreSQL can store it: without NUL and lone surrogates. */
 const firstText = (...values: unknown[]): string | undefined => {
   const found = values.find((value) => typeof value === "string" && value !== "");
-  return (found as string | undefined)?.slice(0, MODEL_LENGTH_AT_MOST);
+  return (found as string | undefined)
+    ?.slice(0, MODEL_LENGTH_AT_MOST)
+    .toWellFormed()
+    .replaceAll("\0", "\uFFFD");
 };
 
 const count = (value: unknown): number =>
-  typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+  typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? Math.min(value, TOKENS_AT_MOST) : 0;
 
 const usageIn = (
   model: string,
@@ -47,12 +52,15 @@ const usageIn = (
   const used = message?.usage_metadata;
   const older = llmOutput?.tokenUsage;
   if (used === undefined && older === undefined) return undefined;
+  const read = count(used?.input_token_details?.cache_read);
+  const created = count(used?.input_token_details?.cache_creation);
   return {
     model,
-    input_tokens: count(used?.input_tokens ?? older?.promptTokens),
+    // Some models leave the cached tokens out.
+    input_tokens: Math.max(count(used?.input_tokens ?? older?.promptTokens), read + created),
     output_tokens: count(used?.output_tokens ?? older?.completionTokens),
-    cache_read_tokens: count(used?.input_token_details?.cache_read),
-    cache_creation_tokens: count(used?.input_token_details?.cache_creation),
+    cache_read_tokens: read,
+    cache_creation_tokens: created,
     reasoning_tokens: count(used?.output_token_details?.reasoning),
   };
 };
@@ -140,7 +148,7 @@ class ModelCalls {
 const withoutModel = ({ model: _model, ...tokens }: ModelUsage) => tokens;
 
 const joined = (callbacks: CallOptions["callbacks"], handler: ModelCalls): unknown => {
-  if (callbacks === undefined) return [handler];
+  if (callbacks == null) return [handler];
   if ("copy" in callbacks) return callbacks.copy([handler], false);
   return [...callbacks, handler];
 };

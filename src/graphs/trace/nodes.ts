@@ -1,5 +1,5 @@
 import { errorFields } from "./errors.ts";
-import { marks, scopeOf, TRACE_SCOPE, type SpanStatus, type TraceScope } from "./scope.ts";
+import { isBubblingUp, marks, scopeOf, TRACE_SCOPE, type SpanStatus, type TraceScope } from "./scope.ts";
 
 /** The parts of LangGraph's loop and tasks (1.4.18) used here. */
 interface Task {
@@ -28,9 +28,8 @@ const TRACES = Symbol.for("threadloom.traces-nodes");
 /** Only writes the input. */
 const START = "__start__";
 
-/** LangGraph throws these to interrupt, or to hand a command to the parent graph. */
 const statusOf = (error: unknown): SpanStatus => {
-  if ((error as { is_bubble_up?: unknown } | undefined)?.is_bubble_up !== true) return "error";
+  if (!isBubblingUp(error)) return "error";
   return (error as Error).name === "ParentCommand" ? "success" : "interrupted";
 };
 

@@ -1,9 +1,10 @@
-import type { ModelUsage, OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope } from "./scope.ts";
+import { createUsageSums, type SummedUsage } from "./usage-sums.ts";
+import type { OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope } from "./scope.ts";
 
 /** What an attempt recorded since the last time. `spans`: JSON objects separated by commas, or empty. */
 export interface TraceRecords {
   spans: string;
-  usage: readonly ModelUsage[];
+  usage: readonly SummedUsage[];
   calls: readonly EndedCall[];
 }
 
@@ -15,14 +16,14 @@ export interface EndedCall {
   failed: boolean;
 }
 
-/** Characters of all records of an attempt. Further spans are only counted. */
-export const TRACE_CHARACTERS_AT_MOST = 256 * 1024;
+/** Of all records of an attempt. Further spans are only counted. */
+export const TRACE_BYTES_AT_MOST = 256 * 1024;
 const NAME_LENGTH_AT_MOST = 200;
 /** Between two times of handing over; further ones are not counted. */
 const CALLS_AT_MOST = 10_000;
 const MS_PER_SECOND = 1_000;
 /** Names of fields, numbers and punctuation of a record. */
-const RECORD_CHARACTERS = 160;
+const RECORD_BYTES = 160;
 
 interface Span {
   readonly id: number;
@@ -32,15 +33,20 @@ interface Span {
   end: SpanFields | undefined;
 }
 
-const charactersOf = (fields: SpanFields | undefined): number => {
-  let characters = 0;
+/** As JSON: a control character has six bytes. */
+const bytesOf = (fields: SpanFields | undefined): number => {
+  let bytes = 0;
   for (const name in fields) {
     const value = fields[name];
-    if (typeof value === "string") characters += value.length;
-    else if (typeof value === "object") characters += JSON.stringify(value).length;
+    if (typeof value === "string" || typeof value === "object")
+      bytes += Buffer.byteLength(JSON.stringify(value));
   }
-  return characters;
+  return bytes;
 };
+
+/** Names of tools come from graphs, so they may be anything. */
+const nameIn = (given: unknown): string =>
+  typeof given === "string" ? given.slice(0, NAME_LENGTH_AT_MOST).toWellFormed() : "(no name)";
 
 /** The model that answered may have another name than the one that was asked. */
 const modelIn = (fields: SpanFields | undefined): string | undefined =>
@@ -56,18 +62,18 @@ export const createRecorder = (keepsSpans: boolean) => {
   const startedAt = performance.now();
   const now = (): number => rounded(performance.now() - startedAt);
   let lastId = 0;
-  let characters = 0;
+  let bytes = 0;
   let dropped = 0;
   let droppedTaken = 0;
   let pending: Span[] = [];
-  let usage: ModelUsage[] = [];
+  const usage = createUsageSums();
   let calls: EndedCall[] = [];
   let onUsage: (() => void) | undefined;
 
   const scopeAt = (parent: number | undefined): TraceScope => ({
     begin: (kind, name, fields) => begin(parent, kind, name, fields),
     used(used) {
-      usage.push(used);
+      usage.add({ ...used, calls: 1 });
       onUsage?.();
     },
     now,
@@ -75,7 +81,7 @@ export const createRecorder = (keepsSpans: boolean) => {
 
   const noteCall = (kind: SpanKind, name: string, seconds: number, failed: boolean): void => {
     if (kind === "node" || calls.length === CALLS_AT_MOST) return;
-    calls.push({ kind, name: name.slice(0, NAME_LENGTH_AT_MOST), seconds, failed });
+    calls.push({ kind, name, seconds, failed });
   };
 
   /** A span that is only counted. */
@@ -93,10 +99,16 @@ export const createRecorder = (keepsSpans: boolean) => {
     };
   };
 
-  const begin = (parent: number | undefined, kind: SpanKind, name: string, fields?: SpanFields): OpenSpan => {
+  const begin = (
+    parent: number | undefined,
+    kind: SpanKind,
+    given: unknown,
+    fields?: SpanFields,
+  ): OpenSpan => {
+    const name = nameIn(given);
     if (!keepsSpans) return countedOnly(parent, kind, name);
-    characters += RECORD_CHARACTERS + Math.min(name.length, NAME_LENGTH_AT_MOST) + charactersOf(fields);
-    if (characters > TRACE_CHARACTERS_AT_MOST) {
+    bytes += RECORD_BYTES + bytesOf({ name, ...fields });
+    if (bytes > TRACE_BYTES_AT_MOST) {
       dropped += 1;
       return countedOnly(parent, kind, name);
     }
@@ -106,7 +118,7 @@ export const createRecorder = (keepsSpans: boolean) => {
       id,
       ...(parent === undefined ? {} : { parent }),
       kind,
-      name: name.slice(0, NAME_LENGTH_AT_MOST),
+      name,
     };
     const span: Span = {
       id,
@@ -118,8 +130,8 @@ export const createRecorder = (keepsSpans: boolean) => {
     const end = (status: SpanStatus, further?: SpanFields): void => {
       if (span.end !== undefined) return;
       noteCall(kind, modelIn(further) ?? name, (now() - startMs) / MS_PER_SECOND, status === "error");
-      characters += charactersOf(further);
-      const kept = characters > TRACE_CHARACTERS_AT_MOST ? undefined : further;
+      bytes += bytesOf(further);
+      const kept = bytes > TRACE_BYTES_AT_MOST ? undefined : further;
       span.end = { end_ms: now(), status, ...kept };
       if (span.isTaken) pending.push(span);
     };
@@ -146,10 +158,10 @@ export const createRecorder = (keepsSpans: boolean) => {
         return JSON.stringify(record);
       });
       if (dropped > droppedTaken) records.push(JSON.stringify({ dropped: dropped - droppedTaken }));
-      if (records.length + usage.length + calls.length === 0) return undefined;
-      const taken = { spans: records.join(","), usage, calls };
+      const used = usage.take();
+      if (records.length + used.length + calls.length === 0) return undefined;
+      const taken = { spans: records.join(","), usage: used, calls };
       pending = [];
-      usage = [];
       calls = [];
       droppedTaken = dropped;
       return taken;

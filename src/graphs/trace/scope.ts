@@ -43,6 +43,15 @@ interface Configured {
   configurable?: { [TRACE_SCOPE]?: TraceScope };
 }
 
+/** LangGraph throws values with this property to interrupt, or to hand a command to the parent graph. */
+export const isBubblingUp = (thrown: unknown): boolean => {
+  try {
+    return (thrown as { is_bubble_up?: unknown } | undefined)?.is_bubble_up === true;
+  } catch {
+    return false;
+  }
+};
+
 /** Undefined outside a traced run. */
 export const scopeOf = (config: unknown): TraceScope | undefined =>
   (config as Configured | undefined)?.configurable?.[TRACE_SCOPE];

@@ -1,37 +1,79 @@
-import { inspect } from "node:util";
-
 const CHARACTERS_AT_MOST = 2_000;
-/** A value that needs more is not serialized to its end. */
-const PARTS_AT_MOST = 500;
-const TOO_LARGE = Symbol("too large");
 
 const cut = (text: string): string =>
-  text.length > CHARACTERS_AT_MOST ? `${text.slice(0, CHARACTERS_AT_MOST)}…` : text;
+  (text.length > CHARACTERS_AT_MOST ? `${text.slice(0, CHARACTERS_AT_MOST)}…` : text).toWellFormed();
 
-const boundedJson = (value: unknown): string | undefined => {
-  let parts = 0;
-  let characters = 0;
-  return JSON.stringify(value, (_key, part: unknown) => {
-    parts += 1;
-    if (typeof part === "string") characters += part.length;
-    if (parts > PARTS_AT_MOST || characters > CHARACTERS_AT_MOST) throw TOO_LARGE;
-    return part;
-  });
-};
+/**
+ * Writes JSON until the text is long enough. `JSON.stringify` would read a large value to its end: the `toJSON` of a
+ * `Buffer` alone makes an array of all its bytes.
+ */
+class BoundedJson {
+  text = "";
+  private readonly around: object[] = [];
 
-/** Any value as text of at most 2,001 characters: JSON if it is short, otherwise its beginning for people. */
+  private get isFull(): boolean {
+    return this.text.length > CHARACTERS_AT_MOST;
+  }
+
+  write(value: unknown): void {
+    if (typeof value === "string") this.text += JSON.stringify(value.slice(0, CHARACTERS_AT_MOST));
+    else if (typeof value !== "object" || value === null)
+      this.text += typeof value === "number" || typeof value === "bigint" ? String(value) : asJson(value);
+    else if (this.around.includes(value)) this.text += '"(circular)"';
+    else this.writeObject(value);
+  }
+
+  private writeObject(value: object): void {
+    if (!ArrayBuffer.isView(value) && "toJSON" in value && typeof value.toJSON === "function") {
+      const json: unknown = value.toJSON();
+      if (json !== value) return this.within(value, () => this.write(json));
+    }
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) {
+      const items = value as ArrayLike<unknown>;
+      this.text += "[";
+      this.within(value, () => {
+        for (let index = 0; index < items.length && !this.isFull; index += 1) {
+          if (index > 0) this.text += ",";
+          this.write(items[index]);
+        }
+      });
+      this.text += "]";
+      return;
+    }
+    this.text += "{";
+    let isFirst = true;
+    this.within(value, () => {
+      for (const name of Object.keys(value)) {
+        if (this.isFull) break;
+        const part = (value as Record<string, unknown>)[name];
+        if (part === undefined || typeof part === "function" || typeof part === "symbol") continue;
+        this.text += `${isFirst ? "" : ","}${JSON.stringify(name.slice(0, CHARACTERS_AT_MOST))}:`;
+        isFirst = false;
+        this.write(part);
+      }
+    });
+    this.text += "}";
+  }
+
+  private within(value: object, write: () => void): void {
+    this.around.push(value);
+    write();
+    this.around.pop();
+  }
+}
+
+const asJson = (value: unknown): string => JSON.stringify(value) ?? "null";
+
+/** Any value as text of at most 2,001 characters: JSON, or its beginning. */
 export const shownValue = (value: unknown): string => {
   if (typeof value === "string") return cut(value);
+  const json = new BoundedJson();
   try {
-    return cut(boundedJson(value) ?? String(value));
+    if (typeof value !== "object" || value === null) return cut(String(value));
+    json.write(value);
+    return cut(json.text);
   } catch {
     // Values of a graph may throw when read.
-    try {
-      return cut(
-        inspect(value, { customInspect: false, depth: 3, maxArrayLength: 20, maxStringLength: 500 }),
-      );
-    } catch {
-      return "(can't be shown)";
-    }
+    return cut(`${json.text}(can't be shown)`);
   }
 };

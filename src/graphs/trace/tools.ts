@@ -1,5 +1,5 @@
 import { errorFields } from "./errors.ts";
-import { marks, scopeOf, TRACE_SCOPE } from "./scope.ts";
+import { isBubblingUp, marks, scopeOf, TRACE_SCOPE, type OpenSpan, type TraceScope } from "./scope.ts";
 import { shownValue } from "./shown-values.ts";
 
 /** The part of LangChain's `StructuredTool` (1.2.13) used here. */
@@ -24,13 +24,29 @@ const asToolCall = (value: unknown): ToolCall | undefined =>
     ? (value as ToolCall)
     : undefined;
 
-const isInterrupt = (error: unknown): boolean =>
-  (error as { is_bubble_up?: unknown } | undefined)?.is_bubble_up === true;
-
 /** The part that a model sees. `status`: of a `ToolMessage`. */
 const resultOf = (result: unknown): { result: string; hasFailed: boolean } => {
-  const { content = result, status } = (result ?? {}) as { content?: unknown; status?: unknown };
-  return { result: shownValue(content), hasFailed: status === "error" };
+  try {
+    const { content = result, status } = (result ?? {}) as { content?: unknown; status?: unknown };
+    return { result: shownValue(content), hasFailed: status === "error" };
+  } catch {
+    // Reading the result of a graph may throw.
+    return { result: "(can't be shown)", hasFailed: false };
+  }
+};
+
+const beginCall = (scope: TraceScope, name: string, argument: unknown, config?: ToolConfig): OpenSpan => {
+  let fields: { tool_call_id?: string; arguments?: string } = {};
+  try {
+    const { id, args = argument } = asToolCall(argument) ?? config?.toolCall ?? {};
+    fields = {
+      ...(typeof id === "string" ? { tool_call_id: id.slice(0, 100).toWellFormed() } : {}),
+      arguments: shownValue(args),
+    };
+  } catch {
+    // As in `resultOf`.
+  }
+  return scope.begin("tool", name, fields);
 };
 
 /**
@@ -46,11 +62,7 @@ export const traceTools = (module: unknown, currentConfig: () => unknown): void 
     const config = (given ?? currentConfig()) as ToolConfig | undefined;
     const scope = scopeOf(config) ?? scopeOf(currentConfig());
     if (scope === undefined) return await call.call(this, argument, given, tags);
-    const { id, args = argument } = asToolCall(argument) ?? config?.toolCall ?? {};
-    const span = scope.begin("tool", this.name, {
-      ...(id === undefined ? {} : { tool_call_id: String(id).slice(0, 100) }),
-      arguments: shownValue(args),
-    });
+    const span = beginCall(scope, this.name, argument, config);
     const configurable = { ...config?.configurable, [TRACE_SCOPE]: span.scope };
     try {
       const result = await call.call(this, argument, { ...config, configurable }, tags);
@@ -58,7 +70,7 @@ export const traceTools = (module: unknown, currentConfig: () => unknown): void 
       span.end(hasFailed ? "error" : "success", shown);
       return result;
     } catch (error) {
-      if (isInterrupt(error)) span.end("interrupted");
+      if (isBubblingUp(error)) span.end("interrupted");
       else span.end("error", errorFields(error));
       throw error;
     }

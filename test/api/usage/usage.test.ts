@@ -63,11 +63,19 @@ test.each([
   ["group_by=constructor", "group_by"],
   ["group_by=day,day", "group_by"],
   ["from=2026-13-01", "from"],
+  ["from=0000-01-01", "from"],
+  ["to=0001-01-01", "to"],
+  ["model=%00", "model"],
+  ["graph_id=a%00b", "graph_id"],
   ["from=2026-02-02&to=2026-02-01", "'from' is after 'to'."],
 ])("'%s' is refused", async (query, named) => {
   const { status, text } = await api.get(`/usage?${query}`);
   expect(status).toBe(422);
   expect(text).toContain(named);
+});
+
+test("the last day may be any day", async () => {
+  expect((await api.get("/usage?from=1970-01-01&to=9999-12-31&model=constructor")).status).toBe(200);
 });
 
 test("a run without models leaves no usage", async () => {

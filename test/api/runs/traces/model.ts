@@ -9,6 +9,9 @@ interface ModelOptions {
   toolCalls?: { name: string; args: Record<string, unknown> }[];
   streams?: boolean;
   fails?: boolean;
+  /** The model that answers, and its tokens. */
+  answered?: string;
+  usage?: typeof USAGE;
 }
 
 export const USAGE = {
@@ -51,8 +54,8 @@ export class ReportingModel extends BaseChatModel {
       tool_calls: hasResults
         ? []
         : toolCalls.map((call, index) => ({ ...call, id: `call-${index}`, type: "tool_call" as const })),
-      usage_metadata: USAGE,
-      response_metadata: { model_name: `${model}-2026`, finish_reason: "stop" },
+      usage_metadata: this.options.usage ?? USAGE,
+      response_metadata: { model_name: this.options.answered ?? `${model}-2026`, finish_reason: "stop" },
     };
   }
 

@@ -1,0 +1,99 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { Trace } from "../../../../src/api/runs/traces/schemas.ts";
+import type { Api } from "../../../helpers/api.ts";
+import type { TestServer } from "../../../helpers/app.ts";
+import { query } from "../../../helpers/query.ts";
+import { onServer } from "../../../helpers/servers.ts";
+
+/* Nothing that a graph, a model or a tool says keeps a run from ending, or changes what the graph sees. */
+
+const GRAPHS = fileURLToPath(new URL("./hostile.json", import.meta.url));
+
+let server: TestServer;
+let api: Api;
+onServer({ graphConfigFile: GRAPHS }, (opened) => ({ server, api } = opened));
+
+const traced = async (graph: string): Promise<Trace> => {
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, { assistant_id: graph, input: { count: 1 } });
+  const ended = await api.untilRunIs(threadId, run.run_id, "success", "error");
+  expect(ended).toMatchObject({ status: "success", error: null });
+  const answer = await api.get<Trace>(`/threads/${threadId}/runs/${run.run_id}/trace`);
+  expect(answer.status).toBe(200);
+  return answer.body;
+};
+
+test.each([
+  ["nulInModel", "a\ufffdb\ufffd"],
+  ["cutName", `${"x".repeat(99)}\ufffd`],
+])("the name of a model that PostgreSQL can't store is repaired: %s", async (graph, model) => {
+  const { usage } = await traced(graph);
+  expect(usage).toMatchObject([{ model, calls: 1, input_tokens: 11 }]);
+});
+
+test("sums of huge numbers of tokens can be stored, and summed again", async () => {
+  const { usage } = await traced("hugeTokens");
+  expect(usage).toMatchObject([{ model: "huge", calls: 2_000, input_tokens: 2_000 * 1_000_000_000 }]);
+  expect(usage[0]?.cost).toBeGreaterThan(0);
+  expect((await api.get("/usage")).status).toBe(200);
+});
+
+test("what is no number of tokens counts as none", async () => {
+  const { usage } = await traced("oddTokens");
+  expect(usage).toMatchObject([{ model: "odd", calls: 8, input_tokens: 0, output_tokens: 0 }]);
+});
+
+test("a run stores the usage of at most 101 models; the others are summed", async () => {
+  const { usage } = await traced("manyModels");
+  expect(usage).toHaveLength(101);
+  expect(usage.reduce((sum, { calls }) => sum + calls, 0)).toBe(1_000);
+  expect(usage.find(({ model }) => model === "other models")?.calls).toBe(900);
+});
+
+test("a model may be called with callbacks of null", async () => {
+  expect((await traced("nullCallbacks")).usage).toMatchObject([{ calls: 1 }]);
+});
+
+test("tools may return anything", async () => {
+  const { attempts } = await traced("hostileTools");
+  const shown = attempts[0]!.spans.filter(({ kind }) => kind === "tool");
+  expect(shown.map(({ name }) => name)).toContain("(no name)");
+  expect(shown.map(({ result }) => result?.slice(0, 40))).toEqual(
+    [
+      "\u0000\ufffd",
+      '{"name":"me\\u0000\\ud800","self":"(circular',
+      "(can't be shown)",
+      "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+      "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+      '{"key0":0,"key1":1,"key2":2,"key3":3,"key',
+      "😀".repeat(20),
+      '{"big":1,"map":{},"date":"1970-01-01T00:0',
+      "1",
+    ].map((text) => text.slice(0, 40)),
+  );
+  for (const { result = "" } of shown) {
+    expect(result.length).toBeLessThanOrEqual(2_001);
+    expect(result.isWellFormed()).toBe(true);
+  }
+});
+
+test("tools may throw anything, and the graph sees the same", async () => {
+  const { attempts } = await traced("hostileErrors");
+  const shown = attempts[0]!.spans.filter(({ kind }) => kind === "tool");
+  expect(shown.map(({ status }) => status)).toEqual(shown.map(() => "error"));
+  expect(shown.map(({ error }) => error?.message)).toContain("(can't be shown)");
+});
+
+test("a run ends although the database refuses its records", async () => {
+  await query(
+    server,
+    "alter table threadloom.model_usage add constraint refuses check (model <> 'odd') not valid",
+  );
+  try {
+    const { status, usage } = await traced("oddTokens");
+    expect({ status, usage }).toEqual({ status: "success", usage: [] });
+  } finally {
+    await query(server, "alter table threadloom.model_usage drop constraint refuses");
+  }
+});
