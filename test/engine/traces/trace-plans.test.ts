@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createUsageService } from "../../../src/api/usage/service.ts";
+import { usageQuery } from "../../../src/api/usage/schemas.ts";
+import type { Authorize } from "../../../src/access/authorize.ts";
+import type { Caller } from "../../../src/access/caller.ts";
+import { countedAs } from "../../../src/engine/queue/counted-as.ts";
+import { createBudgets } from "../../../src/engine/traces/budgets.ts";
+import { createTraceStorage } from "../../../src/engine/traces/storage.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
+import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { ownedBy } from "../../helpers/access.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { explainingDatabase } from "../../helpers/explaining.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
+
+/* The blocks that statements of traces and usage read, beside many rows of other threads, callers and days. */
+
+const ROWS = 40_000;
+const CALLERS = 400;
+const PER_CALLER = ROWS / CALLERS;
+const DAYS = 40;
+const SECONDS_PER_DAY = 86_400;
+/** All rows of `model_usage` take about 900 blocks. */
+const FEW_BLOCKS = 40;
+/** A row takes a look at the index and at the table. */
+const BLOCKS_PER_ROW = 4;
+const USER: Caller = { kind: "user", identity: "ann", permissions: [], user: {} };
+/** Shows users only their own threads. */
+const usersOwn: Authorize = async (_by, resource, _action, value) => ownedBy(resource, "ann", value);
+
+let fresh: FreshDatabase;
+const own = { threadId: newId(), runId: newId(), assistantId: newId() };
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  const database = openTestDatabase(fresh.connectionString);
+  const insert = async (rows: number, thread: string | null, caller: string | null): Promise<void> => {
+    await database.query(
+      `insert into threadloom.model_usage (run_id, attempt, part, model, thread_id, assistant_id, graph_id, caller, calls,
+         input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens, created_at)
+       select coalesce($6, gen_random_uuid()), 1, number, 'model', coalesce($2, gen_random_uuid()),
+         coalesce($3, gen_random_uuid()), 'test', coalesce($4, 'user:' || number % ${CALLERS}), 1, 1, 1, 0, 0, 0,
+         now() - make_interval(secs => number::float8 * $5 / $1)
+       from generate_series(1, $1::int) number`,
+      [rows, thread, thread && own.assistantId, caller, DAYS * SECONDS_PER_DAY, thread && own.runId],
+    );
+    await database.query(
+      `with thread as (insert into threadloom.threads (thread_id)
+         select coalesce($2, gen_random_uuid()) from generate_series(1, case when $2::uuid is null then $1::int else 1 end)
+         returning thread_id)
+       insert into threadloom.run_traces (thread_id, run_id, attempt, part, started_at, spans, created_at)
+       select thread_id, coalesce($4, gen_random_uuid()), 1, 0, now(), '{"id":1}',
+         now() - make_interval(secs => random() * $3) from thread`,
+      [rows, thread, DAYS * SECONDS_PER_DAY, thread && own.runId],
+    );
+  };
+  await insert(ROWS, null, null);
+  await insert(PER_CALLER, own.threadId, countedAs(database.encryption, USER));
+  await database.query("vacuum analyze");
+  await database.close();
+});
+afterAll(() => fresh.drop());
+
+const STATEMENTS: [string, number, (explaining: Database, database: Database) => Promise<unknown>][] = [
+  ["the trace of a run", FEW_BLOCKS, (explaining) => createTraceStorage(explaining).read(own)],
+  [
+    "the usage of a run",
+    FEW_BLOCKS + PER_CALLER * BLOCKS_PER_ROW,
+    (explaining) => createTraceStorage(explaining).usageOf(own),
+  ],
+  [
+    "the budget of a caller",
+    FEW_BLOCKS + PER_CALLER * BLOCKS_PER_ROW,
+    (explaining) =>
+      createBudgets(explaining, [{ per: "caller", every: "month", tokens: 1e9, cost: undefined }]).refusalOf({
+        caller: "user:7",
+        assistantId: own.assistantId,
+      }),
+  ],
+  [
+    "the budget of an assistant",
+    FEW_BLOCKS + PER_CALLER * BLOCKS_PER_ROW,
+    (explaining) =>
+      createBudgets(explaining, [{ per: "assistant", every: "day", tokens: 1e9, cost: undefined }]).refusalOf(
+        {
+          caller: null,
+          assistantId: own.assistantId,
+        },
+      ),
+  ],
+  [
+    "the usage that a user may see",
+    FEW_BLOCKS + PER_CALLER * BLOCKS_PER_ROW,
+    (explaining) => createUsageService(usersOwn, explaining, undefined).sums(USER, usageQuery.parse({})),
+  ],
+  [
+    "old traces, if there are none",
+    FEW_BLOCKS,
+    (explaining) => createTraceStorage(explaining).deleteTraces(DAYS * 2 * SECONDS_PER_DAY, 1_000),
+  ],
+  [
+    "old usage, if there is none",
+    FEW_BLOCKS,
+    (explaining) => createTraceStorage(explaining).deleteUsage(DAYS * 2 * SECONDS_PER_DAY, 1_000),
+  ],
+];
+
+test.each(
+  [
+    ["the settings of servers", withSessionSettings] as const,
+    ["PostgreSQL's default settings", (address: string) => Promise.resolve(address)] as const,
+  ].flatMap(([settings, addressOf]) =>
+    STATEMENTS.map(([what, most, ask]) => [what, settings, addressOf, most, ask] as const),
+  ),
+)("%s is found in few blocks with %s", async (_what, _settings, addressOf, most, ask) => {
+  const database = openTestDatabase(await addressOf(fresh.connectionString));
+  const { explaining, blocks } = explainingDatabase(database);
+  await ask(explaining, database);
+  const read = blocks();
+  expect(read).toBeGreaterThan(0);
+  expect(read).toBeLessThan(most);
+  await database.close();
+});
+
+test("a batch of old rows is removed by keys, not by reading the table", async () => {
+  const database = openTestDatabase(await withSessionSettings(fresh.connectionString));
+  const { explaining, blocks } = explainingDatabase(database);
+  const batch = 100;
+  const seconds = (DAYS - 2) * SECONDS_PER_DAY;
+  await createTraceStorage(explaining).deleteTraces(seconds, batch);
+  expect(blocks()).toBeLessThan(FEW_BLOCKS + batch * 12);
+  await createTraceStorage(explaining).deleteUsage(seconds, batch);
+  expect(blocks()).toBeLessThan(FEW_BLOCKS + batch * 12);
+  await database.close();
+});
