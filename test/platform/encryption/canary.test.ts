@@ -23,6 +23,7 @@ const PLACES = [
   "interrupt",
   "answered",
   "error",
+  "tool",
   "input",
   "resume",
   "configurable",
@@ -152,6 +153,12 @@ const sayAll = async (url: string, words: Words): Promise<string> => {
     cron,
     deliveries,
     pushes,
+    await Promise.all(
+      runs.map(async (run) => {
+        const address = `${url}/threads/${threadId}/runs/${run.run_id}/trace`;
+        return await (await fetch(address, { headers: { "x-user": words.user } })).text();
+      }),
+    ),
   ]);
 };
 

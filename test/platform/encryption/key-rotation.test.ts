@@ -63,7 +63,10 @@ const sayAll = async (server: TestServer, api: Api): Promise<string> => {
   const { assistant_id } = assistant.body;
   const saidOften = Array.from({ length: 4 }, () => ({ role: "user", content: SECRET }));
   const words = Object.fromEntries(
-    ["message", "large", "custom", "item", "interrupt", "answered", "error"].map((place) => [place, SECRET]),
+    ["message", "large", "custom", "item", "interrupt", "answered", "error", "tool"].map((place) => [
+      place,
+      SECRET,
+    ]),
   );
   const run = {
     assistant_id,
@@ -128,11 +131,15 @@ const shown = async (api: Api, threadId: string): Promise<string> => {
     api.post("/store/items/search", { namespace_prefix: [] }),
     api.post("/webhooks/deliveries/search", {}),
   ]);
+  const traces = await Promise.all(
+    runs.map(async ({ run_id }) => (await api.get(`/threads/${threadId}/runs/${run_id}/trace`)).body),
+  );
   const pushes = await a2a(api, "ListTaskPushNotificationConfigs", { taskId });
   const shownRuns = [...runs].sort((a, b) => a.run_id.localeCompare(b.run_id));
   // Webhooks are retried, so their deliveries change.
-  return JSON.stringify([pushes, shownRuns, ...answers.map(({ body }) => body)], (key, value: unknown) =>
-    /attempt|failures|updated_at/.test(key) ? undefined : value,
+  return JSON.stringify(
+    [pushes, traces, shownRuns, ...answers.map(({ body }) => body)],
+    (key, value: unknown) => (/attempt$|failures|updated_at/.test(key) ? undefined : value),
   );
 };
 
