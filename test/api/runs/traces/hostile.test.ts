@@ -21,6 +21,8 @@ const traced = async (graph: string): Promise<Trace> => {
   expect(ended).toMatchObject({ status: "success", error: null });
   const answer = await api.get<Trace>(`/threads/${threadId}/runs/${run.run_id}/trace`);
   expect(answer.status).toBe(200);
+  // A run whose end was refused would go on in a second attempt, and end.
+  expect(answer.body.attempts).toHaveLength(1);
   return answer.body;
 };
 
