@@ -61,7 +61,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "http/openapi.ts: STATUS_CODES[status]": "a status of our own routes",
   "protocols/ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
   "protocols/ui/fragment.ts: ESCAPES[character]": "one of five characters",
-  "protocols/ui/fragment.ts: headers[`x-forwarded-${name}`]": "one of two headers",
+  "http/public-address.ts: headers[`x-forwarded-${name}`]": "one of two headers",
   "api/store/embedding-models.ts: module[provider.className]": "a name of our own list",
   "state/values/classes.ts: module[name]": "a name of our own list",
   "state/values/classes.ts: (ownMessages as Record<string, unknown>)[name]": "a name of our own list",

@@ -41,13 +41,11 @@ export const createPushSender = (
   { config, resolveName }: Pick<PushParts, "config" | "resolveName">,
 ) => {
   const reading = createReading(calls);
-  const serializers: Readonly<Record<string, PushNotificationSerializer>> = {
-    "0.3": new V03PushNotificationSerializer(),
-    "1.0": new V1PushNotificationSerializer(),
-  };
+  const newest: PushNotificationSerializer = new V1PushNotificationSerializer();
+  const serializers = new Map([["0.3", new V03PushNotificationSerializer() as PushNotificationSerializer]]);
 
   const bodyOf = (task: A2aTask, version: string): { body: Buffer; contentType: string } => {
-    const serializer = serializers[version] ?? serializers["1.0"]!;
+    const serializer = serializers.get(version) ?? newest;
     for (const form of formsOf(task)) {
       const { body, contentType } = serializer.serialize(taskEvent(form), form);
       if (body.length > BODY_BYTES_AT_MOST) continue;

@@ -7,6 +7,7 @@ import {
   type ClientCapabilities,
 } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
+import { ownField } from "../../platform/lib/names.ts";
 import type { MessageRequest } from "./exchange.ts";
 
 const REVISION = "2026-07-28";
@@ -25,7 +26,7 @@ const capabilitiesIn = (meta: JsonObject): ClientCapabilities | undefined => {
   const { [CLIENT_INFO_META_KEY]: client, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = meta;
   if (!hasOnly(meta, PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
     return undefined;
-  if (meta[PROTOCOL_VERSION_META_KEY] !== REVISION || !isSpecType.Implementation(client)) return undefined;
+  if (ownField(meta, PROTOCOL_VERSION_META_KEY) !== REVISION || !isSpecType.Implementation(client)) return undefined;
   return isSpecType.ClientCapabilities(capabilities) ? (capabilities as ClientCapabilities) : undefined;
 };
 
