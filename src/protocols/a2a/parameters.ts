@@ -11,9 +11,10 @@ export const NEVER: ReadonlySet<TaskState> = new Set([
 ]);
 
 /** A context is a thread. Undefined for none. */
-export const contextIdOf = (contextId: string): string | undefined => {
+export const contextIdOf = (contextId: unknown): string | undefined => {
   if (contextId === "") return undefined;
-  if (isUuid(contextId)) return contextId.toLowerCase();
+  // The package does not check messages of 0.3.
+  if (typeof contextId === "string" && isUuid(contextId)) return contextId.toLowerCase();
   throw new RequestMalformedError("'contextId' must be a UUID: it is the id of a thread.");
 };
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { TaskState, type TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -428,4 +429,21 @@ test("a server without webhooks refuses push notifications, as its card says", a
   } finally {
     await without.close();
   }
+});
+
+test("a context that is no text is a mistake of the caller, also with a configuration", async () => {
+  const message = { kind: "message", messageId: "1", role: "user", contextId: [randomUUID()], parts: [] };
+  const configuration = { pushNotificationConfig: { url: receiver.url } };
+  const answer = await fetch(`${server.url}/a2a/gate`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "message/send",
+      params: { message, configuration },
+    }),
+  });
+  const { error } = (await answer.json()) as { error?: { code: number; message: string } };
+  expect(error).toMatchObject({ message: "'contextId' must be a UUID: it is the id of a thread." });
 });
