@@ -33,12 +33,12 @@ export interface Budget {
   cost: number | undefined;
 }
 
-/** `usage` of langgraph.json. */
+/** `usage` of langgraph.json. Only data: `threadloom dev` compares it with what it was. */
 export interface UsageConfig {
   readonly currency: string | undefined;
   readonly budgets: readonly Budget[];
-  /** The money for the tokens of one call; undefined: the model has no price. */
-  costOf(usage: ModelUsage): number | undefined;
+  /** By the names of models. */
+  readonly prices: ReadonlyMap<string, Price>;
 }
 
 /** So that sums stay numbers. */
@@ -95,25 +95,20 @@ const moneyFor = (price: Price, usage: ModelUsage): number => {
   return sum / TOKENS_PER_PRICE;
 };
 
+export const usageConfigOf = (usage: z.output<typeof usageSchema>): UsageConfig => ({
+  currency: usage?.currency ?? undefined,
+  budgets: usage?.budgets ?? [],
+  prices: new Map(Object.entries(usage?.prices ?? {})),
+});
+
 /**
- * A price is found by the model's name, or by the longest name before a `-`: providers answer with dated versions, such as
- * `gpt-5-2026-01-31`.
+ * The money for tokens of a model; undefined: the model has no price. A price is found by the model's name, or by the
+ * longest name before a `-`: providers answer with dated versions, such as `gpt-5-2026-01-31`.
  */
-export const usageConfigOf = (usage: z.output<typeof usageSchema>): UsageConfig => {
-  const prices = new Map(Object.entries(usage?.prices ?? {}));
-  const priceOf = (model: string): Price | undefined => {
-    for (let name = model; name !== ""; name = name.slice(0, Math.max(0, name.lastIndexOf("-")))) {
-      const found = prices.get(name);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  };
-  return {
-    currency: usage?.currency ?? undefined,
-    budgets: usage?.budgets ?? [],
-    costOf(used) {
-      const found = priceOf(used.model);
-      return found && moneyFor(found, used);
-    },
-  };
+export const costOf = ({ prices }: UsageConfig, used: ModelUsage): number | undefined => {
+  for (let name = used.model; name !== ""; name = name.slice(0, Math.max(0, name.lastIndexOf("-")))) {
+    const price = prices.get(name);
+    if (price !== undefined) return moneyFor(price, used);
+  }
+  return undefined;
 };

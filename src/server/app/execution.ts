@@ -11,6 +11,7 @@ import { createTurns } from "../../engine/events/turns.ts";
 import { withinBudgets } from "../../engine/traces/within-budgets.ts";
 import { createBudgets } from "../../engine/traces/budgets.ts";
 import { createTraceStorage } from "../../engine/traces/storage.ts";
+import { costOf } from "../../graphs/project/usage.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";
 import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
@@ -87,7 +88,7 @@ export const openExecution = async (
     processId,
     timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
     traces: config.traces,
-    costOf: usage.costOf,
+    costOf: (used) => costOf(usage, used),
     store: (attempt, records) => storeAttemptRecords(database, attempt, records),
     faults,
     metrics,
