@@ -32,6 +32,7 @@ test("without a command the help is printed, which names all commands", async ()
     "encryption",
     "openapi",
     "runs",
+    "top",
     "threads",
     "schemas",
   ])
