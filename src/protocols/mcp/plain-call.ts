@@ -26,7 +26,8 @@ const capabilitiesIn = (meta: JsonObject): ClientCapabilities | undefined => {
   const { [CLIENT_INFO_META_KEY]: client, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = meta;
   if (!hasOnly(meta, PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
     return undefined;
-  if (ownField(meta, PROTOCOL_VERSION_META_KEY) !== REVISION || !isSpecType.Implementation(client)) return undefined;
+  if (ownField(meta, PROTOCOL_VERSION_META_KEY) !== REVISION || !isSpecType.Implementation(client))
+    return undefined;
   return isSpecType.ClientCapabilities(capabilities) ? (capabilities as ClientCapabilities) : undefined;
 };
 
