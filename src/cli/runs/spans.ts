@@ -25,10 +25,12 @@ export const mostTelling = (spans: readonly Span[], endOf: EndOf, atMost: number
   weighed.sort((one, other) => (one.weight === other.weight ? 0 : other.weight - one.weight));
   const chosen = new Set<Span>();
   for (const { span } of weighed) {
+    const room = atMost - chosen.size;
     const added: Span[] = [];
-    for (let one: Span | undefined = span; one !== undefined; one = parentOf(one, byId))
-      if (!chosen.has(one)) added.push(one);
-    if (chosen.size + added.length <= atMost) for (const one of added) chosen.add(one);
+    let one: Span | undefined = span;
+    for (; one !== undefined && !chosen.has(one) && added.length <= room; one = parentOf(one, byId))
+      added.push(one);
+    if (added.length <= room) for (const each of added) chosen.add(each);
   }
   return spans.filter((span) => chosen.has(span));
 };
