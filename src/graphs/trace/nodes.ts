@@ -103,7 +103,7 @@ export const traceNodes = (module: unknown): void => {
   const runLoop = owner._runLoop;
   const tracing: LoopRunner["_runLoop"] = function (this: unknown, parameters) {
     const scope = scopeOf(parameters.config);
-    if (scope !== undefined) traceLoop(parameters.loop, scope);
+    if (scope?.tracesNodes === true) traceLoop(parameters.loop, scope);
     return runLoop.call(this, parameters);
   };
   // With the marks of other patches.

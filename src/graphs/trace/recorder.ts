@@ -71,6 +71,7 @@ export const createRecorder = (keepsSpans: boolean) => {
   let onUsage: (() => void) | undefined;
 
   const scopeAt = (parent: number | undefined): TraceScope => ({
+    tracesNodes: keepsSpans,
     begin: (kind, name, fields) => begin(parent, kind, name, fields),
     used(used) {
       usage.add({ ...used, calls: 1 });

@@ -22,6 +22,8 @@ export interface OpenSpan {
 }
 
 export interface TraceScope {
+  /** False: only calls of models and tools are counted, and nodes are left as they are. */
+  readonly tracesNodes: boolean;
   /** `name` is cut to 200 characters. */
   begin(kind: SpanKind, name: string, fields?: SpanFields): OpenSpan;
   used(usage: ModelUsage): void;

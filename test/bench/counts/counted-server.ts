@@ -32,10 +32,17 @@ export interface CountedServerOptions {
   config: string;
   /** An empty database, for a superuser. */
   connectionString: string;
+  /** The variable TRACES; undefined: a checkout that may not know it. */
+  traces?: string;
 }
 
 /** Starts a server in a process of its own, whose statements, writes and calls are counted. */
-export const startCountedServer = async ({ root, config, connectionString }: CountedServerOptions) => {
+export const startCountedServer = async ({
+  root,
+  config,
+  connectionString,
+  traces,
+}: CountedServerOptions) => {
   const proxy = await startCountingProxy(connectionString);
   const child = spawnProcess(
     [
@@ -45,7 +52,14 @@ export const startCountedServer = async ({ root, config, connectionString }: Cou
       "start",
       ...["--config", config, "--host", "127.0.0.1", "--port", "0"],
     ],
-    { cwd: root, environment: { DATABASE_URL: proxy.connectionString, LOG_FORMAT: "json" } },
+    {
+      cwd: root,
+      environment: {
+        DATABASE_URL: proxy.connectionString,
+        LOG_FORMAT: "json",
+        ...(traces === undefined ? {} : { TRACES: traces }),
+      },
+    },
   );
   const closers = [() => child.stop(), () => proxy.close()];
   const close = async (): Promise<void> => {

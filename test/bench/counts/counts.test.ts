@@ -8,7 +8,7 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { ROOT } from "../server-process.ts";
 import { startCountedServer } from "./counted-server.ts";
 import { MAXIMA } from "./maxima.ts";
-import { REQUESTS, type RequestName } from "./requests.ts";
+import type { RequestName } from "./requests.ts";
 import { typicalOf } from "./typical.ts";
 
 /*
@@ -22,29 +22,18 @@ const TRIES_OF_AN_UPDATE = 12;
 /** An index on metadata grows with each thread of the test, and its entries with the index. */
 const WAL_MARGIN = 1.05;
 
-let fresh: FreshDatabase | undefined;
-let server: Awaited<ReturnType<typeof startCountedServer>> | undefined;
-const updated: Record<string, Record<string, number>> = {};
-beforeAll(async () => {
-  fresh = await freshDatabase();
-  server = await startCountedServer({
-    root: dirname(dirname(programOf())),
-    config: join(ROOT, "test/bench/graphs/langgraph.json"),
-    connectionString: fresh.connectionString,
-  });
-});
+const updated: Record<string, Record<string, Record<string, number>>> = {};
 afterAll(async () => {
-  await server?.close();
-  await fresh?.drop();
   if (!isUpdating) return;
   const file = fileURLToPath(new URL("maxima.ts", import.meta.url));
-  const text = `/** The maximum cost of a request. \`UPDATE_COUNTS=1 npx vitest run test/bench/counts\` writes this file. */
+  const text = `/** The maximum cost of a request, by TRACES. \`UPDATE_COUNTS=1 npx vitest run test/bench/counts\` writes this file. */
 export const MAXIMA = ${JSON.stringify(updated)};`;
   await writeFile(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
 });
 
 /** Counts until each figure was within its maximum once. Returns the minimum of each figure. */
 const expectWithin = async (
+  traces: string,
   name: string,
   maxima: Readonly<Record<string, number>>,
   count: () => Promise<object>,
@@ -56,7 +45,7 @@ const expectWithin = async (
   };
   if (isUpdating) {
     while (tries.length < TRIES_OF_AN_UPDATE) await countHeld();
-    updated[name] = typicalOf(tries);
+    updated[traces] = { ...updated[traces], [name]: typicalOf(tries) };
     return;
   }
   const allowed = ([figure, maximum]: [string, number]): [string, number] => [
@@ -74,13 +63,32 @@ const expectWithin = async (
   expect(exceeded()).toEqual([]);
 };
 
-describe("costs no more statements, rows, WAL and calls than before", () => {
-  test.each(Object.keys(REQUESTS) as RequestName[])("%s", async (name) => {
-    await server!.warmUp(name);
-    await expectWithin(name, MAXIMA[name], () => server!.count(name));
-  });
+describe.each(["off", "all"] as const)(
+  "costs no more statements, rows, WAL and calls than before, with TRACES=%s",
+  (traces) => {
+    let fresh: FreshDatabase | undefined;
+    let server: Awaited<ReturnType<typeof startCountedServer>> | undefined;
+    beforeAll(async () => {
+      fresh = await freshDatabase();
+      server = await startCountedServer({
+        root: dirname(dirname(programOf())),
+        config: join(ROOT, "test/bench/graphs/langgraph.json"),
+        connectionString: fresh.connectionString,
+        traces,
+      });
+    });
+    afterAll(async () => {
+      await server?.close();
+      await fresh?.drop();
+    });
 
-  test("an idle server", async () => {
-    await expectWithin("idle", MAXIMA.idle, () => server!.countIdle());
-  });
-});
+    for (const [name, maxima] of Object.entries(MAXIMA[traces])) {
+      test(name, async () => {
+        if (name === "idle") return await expectWithin(traces, name, maxima, () => server!.countIdle());
+        const request = name as RequestName;
+        await server!.warmUp(request);
+        await expectWithin(traces, name, maxima, () => server!.count(request));
+      });
+    }
+  },
+);

@@ -52,7 +52,10 @@ test("an outage writes a few lines, not one for each request, connection, heartb
     await proxy.close();
   });
   const api = apiOf(server);
-  await api.aRun(await api.aThread(), { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+  const threadId = await api.aThread();
+  const run = await api.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+  // Only a run that is held has heartbeats.
+  await api.untilRunIs(threadId, run.run_id, "running");
   // Connections for many concurrent requests, all of them lost.
   await Promise.all(Array.from({ length: 20 }, () => api.aThread()));
   const lines = () => server.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
