@@ -1,7 +1,7 @@
 import { createRecorder, type TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { TraceScope } from "../../graphs/trace/scope.ts";
 
-/** What an executor does with the records of an attempt. */
+/** Receives the records of an attempt. */
 export interface RecordsOptions {
   /** False: only the usage of models is recorded. */
   keepsSpans: boolean;

@@ -45,7 +45,7 @@ export interface RunOutcome {
   interrupts: string;
   /** Stored for the run's webhook (sql/ended.ts). */
   final?: FinalValues | undefined;
-  /** What the attempt recorded and has not stored yet. */
+  /** Records of the attempt that are not stored yet. */
   records?: AttemptRecords | undefined;
   /** The event log misses events of the attempt. This matters only if another process reads the run. */
   unlogged?: boolean;

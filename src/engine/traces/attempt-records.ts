@@ -97,7 +97,7 @@ export const createAttemptRecords = (
     /** Of the whole attempt. */
     total: total as Readonly<UsageTotal>,
 
-    /** What the statement that ends the run has to store. Later records are dropped. */
+    /** The records for the statement that ends the run. Later records are dropped. */
     last(status: "success" | "error" | "timeout" | "interrupted"): AttemptRecords | undefined {
       isOver = true;
       last = take(traces === "all" || (traces === "errors" && (status === "error" || status === "timeout")));

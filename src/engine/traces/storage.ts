@@ -10,7 +10,7 @@ export interface TracePart {
   spans: string;
 }
 
-/** Of a run's attempts together, as `PricedUsage`. */
+/** The tokens of one model in all attempts of a run, as in `PricedUsage`. */
 export interface UsageOfModel {
   model: string;
   calls: number;

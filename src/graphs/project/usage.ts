@@ -22,7 +22,7 @@ interface Price {
   cache_creation: number;
 }
 
-/** What one caller, or one assistant, may use. */
+/** A limit for each caller, or for each assistant. */
 export interface Budget {
   per: "caller" | "assistant";
   /** Of UTC. */

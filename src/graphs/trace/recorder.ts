@@ -1,7 +1,7 @@
 import { createUsageSums, type SummedUsage } from "./usage-sums.ts";
 import type { OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope } from "./scope.ts";
 
-/** What an attempt recorded since the last time. `spans`: JSON objects separated by commas, or empty. */
+/** The records of an attempt since the last `take`. `spans`: JSON objects separated by commas, or empty. */
 export interface TraceRecords {
   spans: string;
   usage: readonly SummedUsage[];
