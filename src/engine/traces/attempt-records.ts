@@ -57,7 +57,7 @@ export const createAttemptRecords = (
     return records;
   };
 
-  /** A part that can't be stored is lost: the run is worth more than its trace. */
+  /** A part that can't be stored is lost, and the run goes on. */
   const storePart = (records: AttemptRecords): Promise<void> =>
     retryPassing(() => store(attempt, records), { forMs: STORED_WITHIN_MS }).catch(
       logFailure(logger, "a part of a run's trace could not be stored"),
