@@ -36,11 +36,17 @@ const OF_ASSISTANT = statement(
   (sql) =>
     `select ${SUMS} from threadloom.model_usage u where u.assistant_id = ${sql.name} and ${since(sql.every)}`,
 );
-/** Index: runs_pkey. */
-const CALLER = statement(
-  OF_RUN,
-  (sql) => `select caller from threadloom.runs where thread_id = ${sql.threadId} and run_id = ${sql.runId}`,
-);
+/**
+ * `has_begun`: an earlier attempt stored tokens, or the newest checkpoint of the thread. Without a checkpoint, a later
+ * attempt starts over. Indexes: runs_pkey, model_usage_pkey, checkpoints_pkey.
+ */
+const STARTING = statement(OF_RUN, (sql) => {
+  const ofRun = `thread_id = ${sql.threadId} and run_id = ${sql.runId}`;
+  return `select caller, attempt > 1 and (exists (select from threadloom.model_usage where ${ofRun})
+    or coalesce(${sql.runId} = (select run_id from threadloom.checkpoints
+      where thread_id = ${sql.threadId} and checkpoint_ns = '' order by checkpoint_id desc limit 1), false)) as has_begun
+  from threadloom.runs where ${ofRun}`;
+});
 
 const sentenceOf = ({ per, every, tokens, cost }: Budget, used: Used): string | undefined => {
   const whose = per === "caller" ? "This caller" : "This assistant";
@@ -74,9 +80,10 @@ export const createBudgets = (database: Database, budgets: readonly Budget[]) =>
   return {
     refusalOf,
 
-    /** As `refusalOf`, for a stored run. */
+    /** As `refusalOf`, for an attempt of a stored run. A run that has begun goes on. */
     async refusalOfRun(run: RunSelector, assistantId: string): Promise<string | undefined> {
-      const [row] = await CALLER.query<{ caller: string | null }>(database, run);
+      const [row] = await STARTING.query<{ caller: string | null; has_begun: boolean }>(database, run);
+      if (row?.has_begun === true) return undefined;
       return await refusalOf({ caller: row?.caller ?? null, assistantId });
     },
 

@@ -1,6 +1,12 @@
 import type { Budgets } from "./budgets.ts";
 import type { AttemptResult, GraphExecution, GraphExecutor, StopReason } from "../executors/executor.ts";
 
+class BudgetExceededError extends Error {
+  override readonly name = "BudgetExceededError";
+  /** The log shows the message: it has no user data. */
+  readonly hidesContents = true;
+}
+
 /**
  * Refuses runs whose budget is used up when they start. Many may be created before the first of them has used anything.
  */
@@ -10,7 +16,6 @@ export const withinBudgets = (
 ): GraphExecutor => ({
   suspectsAtOnce: executor.suspectsAtOnce,
   execute(run, sink, options) {
-    if (run.attempt > 1) return executor.execute(run, sink, options);
     let begun: GraphExecution | undefined;
     let stopReason: StopReason | undefined;
     let wantsValues = false;
@@ -24,7 +29,7 @@ export const withinBudgets = (
       }
       options.onGraphEnded();
       if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
-      return { kind: "failed", error: Object.assign(new Error(refusal), { name: "BudgetExceededError" }) };
+      return { kind: "failed", error: new BudgetExceededError(refusal) };
     };
     const failed = (error: unknown): AttemptResult => {
       options.onGraphEnded();

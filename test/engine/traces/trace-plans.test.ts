@@ -31,6 +31,8 @@ const usersOwn: Authorize = async (_by, resource, _action, value) => ownedBy(res
 
 let fresh: FreshDatabase;
 const own = { threadId: newId(), runId: newId(), assistantId: newId() };
+/** In its second attempt, on a thread with many checkpoints. The newest one is its own. */
+const begun = { threadId: newId(), runId: newId() };
 beforeAll(async () => {
   fresh = await freshDatabase();
   const database = openTestDatabase(fresh.connectionString);
@@ -56,6 +58,16 @@ beforeAll(async () => {
   };
   await insert(ROWS, null, null);
   await insert(PER_CALLER, own.threadId, countedAs(database.encryption, USER));
+  await database.query(
+    `with thread as (insert into threadloom.threads (thread_id) values ($1) returning thread_id),
+     run as (insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
+       select $2, thread_id, $3, 'test', 'running', '{}', 'enqueue', 2 from thread)
+     insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, run_id, metadata, shape, record)
+     select thread_id, '', ('1f000000-0000-6000-8000-' || lpad(to_hex(number), 12, '0'))::uuid,
+       case when number = $4 then $2 else gen_random_uuid() end, '{}', gen_random_uuid(), repeat('x', 1000)
+     from thread, generate_series(1, $4::int) number`,
+    [begun.threadId, begun.runId, own.assistantId, ROWS / 4],
+  );
   await database.query("vacuum analyze");
   await database.close();
 });
@@ -87,6 +99,11 @@ const STATEMENTS: [string, number, (explaining: Database, database: Database) =>
           assistantId: own.assistantId,
         },
       ),
+  ],
+  [
+    "whether a run has begun",
+    FEW_BLOCKS,
+    (explaining) => createBudgets(explaining, []).refusalOfRun(begun, own.assistantId),
   ],
   [
     "the usage that a user may see",
