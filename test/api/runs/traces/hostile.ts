@@ -23,7 +23,7 @@ export const hugeTokens = graphOf(async () => {
   const most = Number.MAX_SAFE_INTEGER;
   const model = odd("huge", { input_tokens: most, output_tokens: most });
   // Together more than PostgreSQL's `bigint`.
-  await Promise.all(Array.from({ length: 2_000 }, () => model.invoke("hello")));
+  await Promise.all(Array.from({ length: 1_100 }, () => model.invoke("hello")));
 });
 export const oddTokens = graphOf(async () => {
   for (const tokens of [Number.NaN, -5, 1.5, Infinity, "12", 10n, null, {}])
@@ -105,4 +105,7 @@ export const hostileErrors = graphOf(async () => {
       if (error !== thrown) throw new Error("another error was thrown", { cause: error });
     }
   }
+});
+export const failsOddly = graphOf(async () => {
+  throw withStack;
 });

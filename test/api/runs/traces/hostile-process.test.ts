@@ -1,0 +1,3 @@
+import { testHostileGraphs } from "./hostile-cases.ts";
+
+testHostileGraphs({ traces: "all", graphProcesses: 1 });
