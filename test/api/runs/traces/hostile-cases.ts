@@ -24,7 +24,7 @@ const RESULTS = [
 const toolsOf = ({ attempts }: Trace): Span[] => attempts[0]!.spans.filter(({ kind }) => kind === "tool");
 
 /** Nothing that a graph, a model or a tool says keeps a run from ending, or changes what the graph sees. */
-export const testHostileGraphs = (options: { traces: TracedRuns; graphProcesses: number }): void =>
+export const testHostileGraphs = (options: { traces: TracedRuns; graphProcesses: number }): void => {
   describe(`with TRACES=${options.traces} and ${options.graphProcesses} graph processes`, () => {
     const { traces } = options;
     const showsSuccesses = traces === "all";
@@ -114,3 +114,4 @@ export const testHostileGraphs = (options: { traces: TracedRuns; graphProcesses:
       }
     });
   });
+};
