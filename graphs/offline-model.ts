@@ -64,8 +64,14 @@ export class OfflineModel extends BaseChatModel<OfflineCallOptions, AIMessageChu
   ): AsyncGenerator<ChatGenerationChunk> {
     // Every chunk of a message carries the same id: it is also the id of the message in the state.
     const id = `run-${randomUUID()}`;
-    for (const part of reply(messages, toolNames(options.tools ?? []))) {
-      const message = new AIMessageChunk({ id, ...part });
+    const parts = [...reply(messages, toolNames(options.tools ?? []))];
+    for (const [index, part] of parts.entries()) {
+      const isLast = index === parts.length - 1;
+      const message = new AIMessageChunk({
+        id,
+        ...part,
+        ...(isLast && { usage_metadata: usage(messages, parts.length) }),
+      });
       const chunk = new ChatGenerationChunk({ text: message.text, message });
       yield chunk;
       await manager?.handleLLMNewToken(message.text, undefined, undefined, undefined, undefined, { chunk });
@@ -87,6 +93,12 @@ function* reply(messages: BaseMessage[], tools: string[]): Generator<Partial<Rep
   const [first = "", ...rest] = answer(messages, tools).split(/(?<=\s)/);
   yield { content: first, response_metadata };
   for (const token of rest) yield { content: token };
+}
+
+/** As most providers, the model reports its usage at the end of its answer. Its tokens are words. */
+function usage(messages: BaseMessage[], output_tokens: number) {
+  const input_tokens = messages.flatMap(({ text }) => text.match(/\S+/g) ?? []).length;
+  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens };
 }
 
 /** The tools that the question asks for and that may be used. */

@@ -57,6 +57,15 @@ describe("the example agent, without a key", () => {
     expect(messages.at(-1)?.text).toMatch(/in Rome.*2 \+ 3 = 5/);
   });
 
+  it("reports the words of the question and of the answer as tokens", async () => {
+    const graph = await example("agent");
+    await graph.invoke(ask("Hello to you"), { ...thread, context: { system_prompt: "Be brief." } });
+    const { messages } = await stateOf(graph);
+    const output_tokens = messages.at(-1)!.text.split(" ").length;
+    const usage_metadata = { input_tokens: 5, output_tokens, total_tokens: 5 + output_tokens };
+    expect(messages.at(-1)).toMatchObject({ usage_metadata });
+  });
+
   it("answers a failing tool with its error", async () => {
     const graph = await example("agent");
     await graph.invoke(ask("what is 1 / 0"), thread);

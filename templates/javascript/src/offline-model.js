@@ -32,7 +32,12 @@ export class OfflineModel extends BaseChatModel {
         ? answer.split(/(?<=\s)/).map((content) => ({ content }))
         : [{ content: "", tool_call_chunks: answer.map(toolCall) }];
     for (const [index, part] of parts.entries()) {
-      const message = new AIMessageChunk({ id, ...part, ...(index === 0 && { response_metadata }) });
+      const message = new AIMessageChunk({
+        id,
+        ...part,
+        ...(index === 0 && { response_metadata }),
+        ...(index === parts.length - 1 && { usage_metadata: usage(messages, parts.length) }),
+      });
       const chunk = new ChatGenerationChunk({ text: message.text, message });
       yield chunk;
       await manager?.handleLLMNewToken(message.text, undefined, undefined, undefined, undefined, { chunk });
@@ -55,3 +60,9 @@ const toolCall = ({ name, args }, index) => ({
   args: JSON.stringify(args),
   index,
 });
+
+/** The tokens of this model are words. */
+const usage = (messages, output_tokens) => {
+  const input_tokens = messages.flatMap(({ text }) => text.match(/\S+/g) ?? []).length;
+  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens };
+};
