@@ -34,6 +34,7 @@ export const WITH_PROCESSES = [
   "test/platform/database/pooler.test.ts",
   "test/platform/database/pooling.test.ts",
   "test/platform/encryption/canary.test.ts",
+  "test/platform/telemetry/exported.test.ts",
   "test/engine/executors/deaths.test.ts",
   "test/engine/executors/orphans.test.ts",
   "test/engine/executors/output.test.ts",

@@ -25,7 +25,7 @@ const writeEndedLine = (
   { run, status, error }: RunEnd,
   ending: RunEnding | undefined,
 ): void => {
-  const { execMs, usage } = ending ?? {};
+  const { execMs, usage, slowestNode, traceId } = ending ?? {};
   const { run_id, thread_id, graph_id, assistant_id, attempt, available_at, started_at } = run;
   logger.info(
     {
@@ -41,6 +41,10 @@ const writeEndedLine = (
         ? {}
         : { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
       ...(usage?.cost === undefined ? {} : { cost: usage.cost }),
+      ...(slowestNode === undefined
+        ? {}
+        : { slowest_node: slowestNode.name, slowest_node_ms: Math.round(slowestNode.ms) }),
+      ...(traceId === undefined ? {} : { trace_id: traceId }),
       ...(error === null ? {} : { error_class: String(error.error).slice(0, CLASS_LENGTH_AT_MOST) }),
     },
     "run ended",

@@ -36,6 +36,7 @@ import type { HttpRules } from "../graphs/project/http.ts";
 import { describeApi } from "./openapi.ts";
 import type { ApiSecurity } from "./sign-in.ts";
 import type { SiteCheck } from "./sites.ts";
+import { traceRequests } from "./traced-requests.ts";
 import { validatorCompiler } from "./validation.ts";
 import { answerBeforeClosing } from "./unanswered.ts";
 import { acceptWebSockets, endRefusedSocket } from "./websockets.ts";
@@ -66,6 +67,8 @@ export interface AppOptions {
   around?: AroundApi | undefined;
   /** Counts requests. Default: they are not counted. */
   metrics?: Pick<ServerMetrics, "request">;
+  /** Whether requests get spans of OpenTelemetry. */
+  exportsSpans?: boolean;
   /** Whether webhooks may not name routes of this API. */
   refusesOwnWebhooks?: boolean;
   /** A stopping server waits briefly for this. */
@@ -170,6 +173,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
   });
   const openAnswers = trackOpenAnswers(app, options.metrics?.request);
+  if (options.exportsSpans === true) traceRequests(app);
   limitConnections(app, openAnswers, connectionLimits);
   app.setValidatorCompiler(validatorCompiler);
   // Response schemas are documentation only, because services build answers from the same types.

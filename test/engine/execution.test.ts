@@ -169,6 +169,7 @@ const anExecutor = (situation: Situation) => {
     timeoutSecondsOf: () => situation.runTimeoutSeconds ?? 60,
     faults: { reached: (point) => void did.push(point) },
     metrics: createMetrics(),
+    telemetry: undefined,
     traces: "off",
     costOf: () => undefined,
     store: () => Promise.resolve(),

@@ -82,6 +82,7 @@ const TEST_CONFIG: Config = {
   shutdownGraceSeconds: 1,
   eventRetentionSeconds: 600,
   traces: "all",
+  telemetryContents: false,
   traceRetentionSeconds: 604_800,
   usageRetentionSeconds: 34_560_000,
   leaseSeconds: 10,

@@ -40,7 +40,7 @@ export const toRunSummary = (row: ShownRow<RunSummaryRow>): RunSummary => ({
 });
 
 export const shownKwargs = (row: Pick<RunRow, "kwargs" | "config" | "context">): RunRecord["kwargs"] => {
-  const { event_streaming: _, headers: __, ...kwargs } = row.kwargs;
+  const { event_streaming: _, headers: __, trace_context: ___, ...kwargs } = row.kwargs;
   return { ...kwargs, config: row.config, context: row.context };
 };
 

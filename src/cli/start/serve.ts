@@ -17,6 +17,8 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { prettyLines } from "../../platform/lib/pretty-lines.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
+import { isTelemetryConfigured, startTelemetry, type TelemetrySdk } from "../../platform/telemetry/sdk.ts";
+import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
 import type { Server } from "../../server/app/compose.ts";
 import type { RunsLeft } from "../../server/app/leaving-runs.ts";
 import type { Development } from "../../server/app/development.ts";
@@ -30,6 +32,7 @@ import { logWarnings } from "./warnings.ts";
 interface Opened {
   postgres?: EmbeddedPostgres;
   server?: Server;
+  telemetry?: TelemetrySdk | undefined;
 }
 
 /** npm repeats the terminal's Ctrl-C, which must count once. */
@@ -60,6 +63,8 @@ const open = async (
   signal: AbortSignal,
 ): Promise<string> => {
   await assertPortIsFree(config);
+  // Before the graphs, which may ask for tracers while they load.
+  opened.telemetry = await startTelemetry(process.env, logger);
   const startPostgres = async (): Promise<string> => {
     if (config.databaseUrl !== undefined) {
       const { databaseUrl, databaseDirectUrl = databaseUrl, databaseWaitSeconds: seconds } = config;
@@ -114,10 +119,14 @@ interface Ending {
 }
 
 /** Each part closes even if another fails. */
-const close = async ({ server, postgres }: Opened, ending?: Ending): Promise<RunsLeft | undefined> => {
+const close = async (
+  { server, postgres, telemetry }: Opened,
+  ending?: Ending,
+): Promise<RunsLeft | undefined> => {
   try {
     return await server?.close({ failed: ending?.failed ?? false });
   } finally {
+    await telemetry?.close();
     if (ending?.keepsDatabase !== true) await postgres?.close();
   }
 };
@@ -140,6 +149,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
   const logger = createLogger({
     level: config.logLevel,
     contents: config.logContents,
+    fields: isTelemetryConfigured(process.env) ? activeTraceIds : undefined,
     destination: pretty ? prettyLines(terminal, { printsPlainly: development !== undefined }) : terminal,
   });
   logWarnings({

@@ -13,6 +13,7 @@ import type { Finished } from "../queue/sql/finish.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
 import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
+import type { SlowestNode } from "../../graphs/trace/recorder.ts";
 import type { RunRecords, UsageTotal } from "../traces/attempt-records.ts";
 import { createOutcomes, type OutcomesParts } from "./outcomes.ts";
 
@@ -28,6 +29,10 @@ export interface RunEnding {
   othersWait: boolean;
   /** Of the attempt; undefined without calls of models. */
   usage?: Readonly<UsageTotal>;
+  /** Of the attempt's own nodes, not of subgraphs. */
+  slowestNode?: SlowestNode;
+  /** Of OpenTelemetry. */
+  traceId?: string;
 }
 
 export interface EndsOutbox {

@@ -9,6 +9,7 @@ import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
+import { exportAttempt, type TelemetryOptions } from "../traces/exported-attempt.ts";
 import { createAttemptRecords, type AttemptRecordsParts } from "../traces/attempt-records.ts";
 import { selectorOf, type AttemptSelector } from "../queue/attempts.ts";
 
@@ -30,6 +31,8 @@ interface ExecutorParts extends ConclusionParts, AttemptRecordsParts {
   graphExecutor: GraphExecutor;
   hub: Hub;
   eventLog: EventLog;
+  /** Undefined: no spans are exported. */
+  telemetry: TelemetryOptions | undefined;
   metrics: AttemptRecordsParts["metrics"] & Pick<ServerMetrics, "runBegan" | "runShowed" | "attemptsLost">;
 }
 
@@ -47,7 +50,7 @@ const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
 
 export const createExecutor = (parts: ExecutorParts) => {
   const { database, queue, outbox, graphExecutor, hub, eventLog, processId, timeoutSecondsOf } = parts;
-  const { faults, metrics, logger } = parts;
+  const { faults, metrics, telemetry, logger } = parts;
   const conclude = createConclusion(parts);
 
   const giveUp = async (run: ClaimedRunRow): Promise<void> => {
@@ -83,10 +86,12 @@ export const createExecutor = (parts: ExecutorParts) => {
       { onGraphEnded, onReleased }: ExecutionEvents,
     ): Execution {
       const { run_id, thread_id, graph_id, attempt: number } = run;
-      const log = logger.child({ run_id, thread_id, graph_id, attempt: number });
       const startedAt = performance.now();
       // Later attempts begin late because of a fault, not of the queue.
       const queued = number === 1 ? queuedSeconds(run) : undefined;
+      const exported = telemetry && exportAttempt(run, queued, telemetry);
+      const traceId = exported && { trace_id: exported.traceId };
+      const log = logger.child({ run_id, thread_id, graph_id, attempt: number, ...traceId });
       const channel = hub.open({
         threadId: run.thread_id,
         runId: run.run_id,
@@ -111,7 +116,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const attempt = graphExecutor.execute(run, channel, {
         isSuspect: queue.isSuspect(run),
         publishesProtocol,
-        records: records.options,
+        records: exported === undefined ? records.options : { ...records.options, exported: exported.spans },
         onGraphEnded,
       });
       if (outbox !== undefined && run.kwargs.webhook !== undefined) attempt.wantValues();
@@ -160,13 +165,16 @@ export const createExecutor = (parts: ExecutorParts) => {
           log.debug("the attempt ended; the run continues elsewhere");
         } else {
           hub.end(channel);
-          const { total } = records;
+          const { total, slowestNode } = records;
           ending = {
             ...ending,
             execMs: performance.now() - startedAt,
             ...(total.calls > 0 ? { usage: total } : {}),
+            ...(slowestNode === undefined ? {} : { slowestNode }),
+            ...(exported === undefined ? {} : { traceId: exported.traceId }),
           };
         }
+        exported?.end(ending);
         onReleased(ending);
         // No heartbeat renews this lease any more; this ends it early.
         if (isLeft) await giveUp(run);

@@ -164,7 +164,7 @@ const startAttempt = (
     // Graph code runs only after the caller has the execution.
     await Promise.resolve();
     try {
-      const execution = execute();
+      const execution = recording.run(execute);
       execution.catch(() => undefined); // an abandoned execution has no other handler
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {

@@ -1,3 +1,4 @@
+import { exportedBelow, type SpanExport } from "../../graphs/trace/exported-spans.ts";
 import { createRecorder, type TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { TraceScope } from "../../graphs/trace/scope.ts";
 
@@ -5,6 +6,8 @@ import type { TraceScope } from "../../graphs/trace/scope.ts";
 export interface RecordsOptions {
   /** False: only the usage of models is recorded. */
   keepsSpans: boolean;
+  /** Undefined: spans are not exported. */
+  exported?: SpanExport | undefined;
   /** `isLast`: the attempt's result follows. */
   onRecords(records: TraceRecords, isLast: boolean): void;
 }
@@ -16,13 +19,16 @@ const USAGE_MS = 100;
 
 export interface Recording {
   readonly scope: TraceScope;
+  /** As `run` of a span, for the attempt. */
+  run<Result>(work: () => Result): Result;
   /** Call before the attempt has its result. */
   end(): void;
 }
 
 /** Hands over the records of an attempt while it goes on. */
-export const startRecording = ({ keepsSpans, onRecords }: RecordsOptions): Recording => {
-  const recorder = createRecorder(keepsSpans);
+export const startRecording = ({ keepsSpans, exported, onRecords }: RecordsOptions): Recording => {
+  const parent = exported && exportedBelow(exported);
+  const recorder = createRecorder(keepsSpans, parent);
   let usageTimer: NodeJS.Timeout | undefined;
   let isOver = false;
   const hand = (isLast: boolean): void => {
@@ -37,6 +43,7 @@ export const startRecording = ({ keepsSpans, onRecords }: RecordsOptions): Recor
   });
   return {
     scope: recorder.root,
+    run: (work) => (parent === undefined ? work() : parent.run(work)),
     end() {
       if (isOver) return;
       isOver = true;

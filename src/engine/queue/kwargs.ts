@@ -34,6 +34,8 @@ export interface RunKwargs {
   headers?: Record<string, string>;
   /** Also publish events for event streaming. Internal: clients do not see this field. */
   event_streaming?: true;
+  /** Of the request, for OpenTelemetry. Internal, as above. */
+  trace_context?: Readonly<Record<string, string>>;
 }
 
 /** Fails to compile if an encrypted key (platform/encryption/column-kinds.ts) is not a key of `RunKwargs`. */

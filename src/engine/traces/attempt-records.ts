@@ -1,4 +1,4 @@
-import type { TraceRecords } from "../../graphs/trace/recorder.ts";
+import type { SlowestNode, TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
 import { createUsageSums } from "../../graphs/trace/usage-sums.ts";
 import { logFailure } from "../../platform/database/outages.ts";
@@ -42,6 +42,7 @@ export const createAttemptRecords = (
   let spans: string[] = [];
   const usage = createUsageSums();
   let last: AttemptRecords | undefined;
+  let slowestNode: SlowestNode | undefined;
   let isOver = false;
   /** Undefined: nothing is being stored. */
   let storing: Promise<void> | undefined;
@@ -78,6 +79,7 @@ export const createAttemptRecords = (
     for (const { kind, name, seconds, failed } of records.calls)
       if (kind === "tool") metrics.toolCall({ tool: name, seconds, failed });
       else metrics.modelCall({ model: name, seconds, failed });
+    slowestNode = records.slowestNode;
     if (records.spans !== "") spans.push(records.spans);
     for (const used of records.usage) {
       usage.add(used);
@@ -96,6 +98,10 @@ export const createAttemptRecords = (
 
     /** Of the whole attempt. */
     total: total as Readonly<UsageTotal>,
+
+    get slowestNode(): SlowestNode | undefined {
+      return slowestNode;
+    },
 
     /** The records for the statement that ends the run. Later records are dropped. */
     last(status: "success" | "error" | "timeout" | "interrupted"): AttemptRecords | undefined {

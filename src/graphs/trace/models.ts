@@ -90,7 +90,7 @@ class ModelCalls {
 
   handleChatModelStart(
     serialized: { id?: unknown[] } | undefined,
-    _messages: unknown,
+    messages: unknown,
     callId: string,
     _parent: unknown,
     extra: { invocation_params?: { model?: unknown; model_name?: unknown } } | undefined,
@@ -109,6 +109,7 @@ class ModelCalls {
       ) ?? "unknown";
     const provider = firstText(metadata?.["ls_provider"]);
     const span = this.scope.begin("model", model, provider === undefined ? undefined : { provider });
+    span.said("input", () => (messages as unknown[] | undefined)?.[0]);
     this.calls.set(callId, { span, model, firstTokenAt: undefined });
   }
 
@@ -131,6 +132,7 @@ class ModelCalls {
       generation?.generationInfo?.["finish_reason"],
     );
     if (usage !== undefined) this.scope.used(usage);
+    call.span.said("output", () => [generation?.message]);
     call.span.end("success", {
       model,
       ...(call.firstTokenAt === undefined ? {} : { first_token_ms: call.firstTokenAt }),

@@ -49,7 +49,7 @@ class TracedProc implements Proc {
     this.inside = span.scope;
     try {
       const configurable = { ...config.configurable, [TRACE_SCOPE]: span.scope };
-      const result = await this.proc.invoke(input, { ...config, configurable });
+      const result = await span.run(() => this.proc.invoke(input, { ...config, configurable }));
       span.end("success");
       return result;
     } catch (error) {

@@ -1,4 +1,5 @@
 import { createUsageSums, type SummedUsage } from "./usage-sums.ts";
+import type { ExportedParent, ExportedSpan } from "./exported-spans.ts";
 import type { OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope } from "./scope.ts";
 
 /** The records of an attempt since the last `take`. `spans`: JSON objects separated by commas, or empty. */
@@ -6,6 +7,14 @@ export interface TraceRecords {
   spans: string;
   usage: readonly SummedUsage[];
   calls: readonly EndedCall[];
+  /** Since the attempt began; undefined if no node has ended. */
+  slowestNode: SlowestNode | undefined;
+}
+
+/** Of the graph itself, not of its subgraphs. */
+export interface SlowestNode {
+  name: string;
+  ms: number;
 }
 
 /** For metrics. */
@@ -52,13 +61,20 @@ const nameIn = (given: unknown): string =>
 const modelIn = (fields: SpanFields | undefined): string | undefined =>
   typeof fields?.["model"] === "string" ? fields["model"] : undefined;
 
+/** Of spans that are not exported. */
+const NOT_EXPORTED = {
+  run: <Result>(work: () => Result): Result => work(),
+  said: (): void => undefined,
+};
+
 const rounded = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
 /**
  * Records the spans and the usage of one attempt in memory.
  * @param keepsSpans false: only usage
+ * @param exported the attempt's span of OpenTelemetry
  */
-export const createRecorder = (keepsSpans: boolean) => {
+export const createRecorder = (keepsSpans: boolean, exported?: ExportedParent) => {
   const startedAt = performance.now();
   const now = (): number => rounded(performance.now() - startedAt);
   let lastId = 0;
@@ -68,11 +84,12 @@ export const createRecorder = (keepsSpans: boolean) => {
   let pending: Span[] = [];
   const usage = createUsageSums();
   let calls: EndedCall[] = [];
+  let slowestNode: SlowestNode | undefined;
   let onUsage: (() => void) | undefined;
 
-  const scopeAt = (parent: number | undefined): TraceScope => ({
-    tracesNodes: keepsSpans,
-    begin: (kind, name, fields) => begin(parent, kind, name, fields),
+  const scopeAt = (parent: number | undefined, above: ExportedParent | undefined): TraceScope => ({
+    tracesNodes: keepsSpans || above !== undefined,
+    begin: (kind, name, fields) => begin(parent, above, kind, name, fields),
     used(used) {
       usage.add({ ...used, calls: 1 });
       onUsage?.();
@@ -86,32 +103,44 @@ export const createRecorder = (keepsSpans: boolean) => {
   };
 
   /** A span that is only counted. */
-  const countedOnly = (parent: number | undefined, kind: SpanKind, name: string): OpenSpan => {
+  const countedOnly = (
+    parent: number | undefined,
+    out: ExportedSpan | undefined,
+    kind: SpanKind,
+    name: string,
+  ): OpenSpan => {
     const begunAt = performance.now();
+    const { run, said } = out ?? NOT_EXPORTED;
     return {
-      scope: scopeAt(parent),
-      end: (status, further) =>
+      scope: scopeAt(parent, out?.children),
+      run,
+      said,
+      end(status, further) {
+        out?.end(status, further);
         noteCall(
           kind,
           modelIn(further) ?? name,
           (performance.now() - begunAt) / MS_PER_SECOND,
           status === "error",
-        ),
+        );
+      },
     };
   };
 
   const begin = (
     parent: number | undefined,
+    above: ExportedParent | undefined,
     kind: SpanKind,
     given: unknown,
     fields?: SpanFields,
   ): OpenSpan => {
     const name = nameIn(given);
-    if (!keepsSpans) return countedOnly(parent, kind, name);
+    const out = above?.begin(kind, name, fields, now());
+    if (!keepsSpans) return countedOnly(parent, out, kind, name);
     bytes += RECORD_BYTES + bytesOf({ name, ...fields });
     if (bytes > TRACE_BYTES_AT_MOST) {
       dropped += 1;
-      return countedOnly(parent, kind, name);
+      return countedOnly(parent, out, kind, name);
     }
     const id = (lastId += 1);
     const startMs = now();
@@ -130,17 +159,21 @@ export const createRecorder = (keepsSpans: boolean) => {
     pending.push(span);
     const end = (status: SpanStatus, further?: SpanFields): void => {
       if (span.end !== undefined) return;
-      noteCall(kind, modelIn(further) ?? name, (now() - startMs) / MS_PER_SECOND, status === "error");
+      out?.end(status, further);
+      const ms = now() - startMs;
+      if (kind === "node" && parent === undefined && ms > (slowestNode?.ms ?? -1)) slowestNode = { name, ms };
+      noteCall(kind, modelIn(further) ?? name, ms / MS_PER_SECOND, status === "error");
       bytes += bytesOf(further);
       const kept = bytes > TRACE_BYTES_AT_MOST ? undefined : further;
       span.end = { end_ms: now(), status, ...kept };
       if (span.isTaken) pending.push(span);
     };
-    return { scope: scopeAt(id), end };
+    const { run, said } = out ?? NOT_EXPORTED;
+    return { scope: scopeAt(id, out?.children), run, said, end };
   };
 
   return {
-    root: scopeAt(undefined),
+    root: scopeAt(undefined, exported),
 
     /** Called after each call of a model that reported its usage. */
     onUsage(listener: () => void): void {
@@ -161,7 +194,7 @@ export const createRecorder = (keepsSpans: boolean) => {
       if (dropped > droppedTaken) records.push(JSON.stringify({ dropped: dropped - droppedTaken }));
       const used = usage.take();
       if (records.length + used.length + calls.length === 0) return undefined;
-      const taken = { spans: records.join(","), usage: used, calls };
+      const taken = { spans: records.join(","), usage: used, calls, slowestNode };
       pending = [];
       calls = [];
       droppedTaken = dropped;

@@ -65,7 +65,7 @@ export const traceTools = (module: unknown, currentConfig: () => unknown): void 
     const span = beginCall(scope, this.name, argument, config);
     const configurable = { ...config?.configurable, [TRACE_SCOPE]: span.scope };
     try {
-      const result = await call.call(this, argument, { ...config, configurable }, tags);
+      const result = await span.run(() => call.call(this, argument, { ...config, configurable }, tags));
       const { hasFailed, ...shown } = resultOf(result);
       span.end(hasFailed ? "error" : "success", shown);
       return result;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { byGraph, BYTES_PER_MEGABYTE, seconds, wholeNumber, type Options } from "./option.ts";
+import { byGraph, BYTES_PER_MEGABYTE, flag, seconds, wholeNumber, type Options } from "./option.ts";
 
 /** More than a machine has cores. Each process takes about 100 MB. */
 const GRAPH_PROCESSES_AT_MOST = 64;
@@ -89,6 +89,13 @@ export const EXECUTION_OPTIONS = {
     schema: z.enum(["all", "errors", "off"]),
     description:
       "Which runs' traces are stored. errors: of runs that end with an error or a time-out. off: none; tokens are counted all the same.",
+  },
+  telemetryContents: {
+    environment: ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"],
+    default: "false",
+    ...flag,
+    description:
+      "Spans of OpenTelemetry also hold what users say: messages, arguments and results of tools, messages of errors.",
   },
   traceRetentionSeconds: {
     environment: ["TRACE_RETENTION_SECONDS"],

@@ -3,10 +3,6 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
   BG_JOB_ISOLATED_LOOPS: "graphs run in processes of their own with --workers",
   LANGGRAPH_AES_LEGACY_KEY: "name the key in LANGGRAPH_AES_FALLBACK_KEYS",
-  OTEL_EXPORTER_OTLP_ENDPOINT: "the server traces nothing; graphs may",
-  OTEL_EXPORTER_OTLP_HEADERS: "the server traces nothing; graphs may",
-  OTEL_EXPORTER_OTLP_PROTOCOL: "the server traces nothing; graphs may",
-  OTEL_SERVICE_NAME: "the server traces nothing; graphs may",
 };
 
 export const environmentWarning = (

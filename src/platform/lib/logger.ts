@@ -9,6 +9,8 @@ interface LoggerOptions {
   level: string;
   /** Writes error messages of the project's code, which may contain user data. Default: false. */
   contents?: boolean | undefined;
+  /** Further fields of each line. */
+  fields?: (() => Readonly<Record<string, string>>) | undefined;
   /** Default: standard output. `pretty-lines.ts` formats lines for a terminal. */
   destination?: DestinationStream | undefined;
 }
@@ -36,11 +38,12 @@ const fieldsOfError = (error: unknown, contents: boolean, causes = CAUSES_AT_MOS
 };
 
 /** `redact` keeps API keys out of the log, although no code logs request headers. */
-export const createLogger = ({ level, contents = false, destination }: LoggerOptions): Logger =>
+export const createLogger = ({ level, contents = false, fields, destination }: LoggerOptions): Logger =>
   pino(
     {
       level,
       base: null,
+      ...(fields === undefined ? {} : { mixin: () => ({ ...fields() }) }),
       serializers: {
         err(error: unknown) {
           const marked = errorMarkedOfGraph(error);

@@ -3,12 +3,15 @@ import { boundedLabel } from "./bounded-label.ts";
 import type { ModelCall, RequestFigures, ToolCall } from "./figures.ts";
 import { createHostedNames } from "./hosted-names.ts";
 import { counterOf, histogramOf } from "./instruments.ts";
+import { createInstruments } from "../telemetry/instruments.ts";
 
 export interface MetricsOptions {
   /** Whether langgraph.json names the graph. Runs of others count as "other". */
   isGraph?: (graphId: string) => boolean;
   /** Also the names of the hosted server. */
   hostedNames?: boolean;
+  /** Also by OpenTelemetry. */
+  telemetry?: boolean;
 }
 
 /** Values of one label; more count as "other". */
@@ -24,9 +27,10 @@ const countable = (value: number): number => (value > 0 && Number.isFinite(value
  * What one server counts while it works: a registry of its own, because servers may share a process. Each call costs a
  * microsecond, and no statement.
  */
-export const createMetrics = ({ isGraph, hostedNames = false }: MetricsOptions = {}) => {
+export const createMetrics = ({ isGraph, hostedNames = false, telemetry = false }: MetricsOptions = {}) => {
   const registry = new Registry();
   const hosted = hostedNames ? createHostedNames() : undefined;
+  const exported = telemetry ? createInstruments() : undefined;
   const startedAt = Date.now();
   const graphOf = boundedLabel(GRAPHS_AT_MOST, isGraph);
   const modelOf = boundedLabel(MODELS_AT_MOST);
@@ -58,8 +62,10 @@ export const createMetrics = ({ isGraph, hostedNames = false }: MetricsOptions =
 
     /** `seconds`: since the run was due. */
     runBegan(graphId: string, seconds: number): void {
-      runQueue.observe({ graph: graphOf(graphId) }, countable(seconds));
+      const graph = graphOf(graphId);
+      runQueue.observe({ graph }, countable(seconds));
       hosted?.queued(countable(seconds));
+      exported?.runBegan(graph, countable(seconds));
     },
     /** `seconds`: since the run was due. */
     runShowed(graphId: string, seconds: number): void {
@@ -69,7 +75,9 @@ export const createMetrics = ({ isGraph, hostedNames = false }: MetricsOptions =
     runEnded(graphId: string, status: string, seconds: number | undefined): void {
       const graph = graphOf(graphId);
       runsEnded.inc({ graph, status });
-      if (seconds !== undefined) runTime.observe({ graph }, countable(seconds));
+      if (seconds === undefined) return;
+      runTime.observe({ graph }, countable(seconds));
+      exported?.runEnded(graph, status, countable(seconds));
     },
     attemptsLost(process: "server" | "graph process", count: number): void {
       attemptsLost.inc({ process }, count);
@@ -79,16 +87,20 @@ export const createMetrics = ({ isGraph, hostedNames = false }: MetricsOptions =
       const model = modelOf(name);
       modelTime.observe({ model }, countable(seconds));
       modelErrors.inc({ model }, failed ? 1 : 0);
+      exported?.modelCall(model, countable(seconds), failed);
     },
     tokensUsed(name: string, inputTokens: number, outputTokens: number): void {
       const model = modelOf(name);
       tokens.inc({ model, direction: "input" }, countable(inputTokens));
       tokens.inc({ model, direction: "output" }, countable(outputTokens));
+      exported?.tokensUsed(model, "input", countable(inputTokens));
+      exported?.tokensUsed(model, "output", countable(outputTokens));
     },
     toolCall({ tool: name, seconds, failed }: ToolCall): void {
       const tool = toolOf(name);
       toolTime.observe({ tool }, countable(seconds));
       toolErrors.inc({ tool }, failed ? 1 : 0);
+      exported?.toolCall(tool, countable(seconds), failed);
     },
 
     /** One statement. */
@@ -104,6 +116,7 @@ export const createMetrics = ({ isGraph, hostedNames = false }: MetricsOptions =
       const status = code === undefined ? "aborted" : `${Math.floor(code / STATUS_CLASS)}xx`;
       requests.inc({ method, route, status });
       if (!isLong) requestTime.observe({ method, route }, countable(seconds));
+      if (!isLong) exported?.request(method, route, code, countable(seconds));
       hosted?.request(figures);
     },
   };

@@ -113,6 +113,7 @@ const createServerApp = (
     logger,
     responseBudget,
     metrics: foundation.metrics,
+    exportsSpans: foundation.telemetry !== undefined,
     authenticate: access.authenticate,
     security: access.security,
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },

@@ -31,7 +31,7 @@ export const openExecution = async (
 ) => {
   const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
   const { config, connectionString, processId, authorize, accelerators } = foundation;
-  const { database, signals, checkpoints, graphs, metrics, usage } = foundation;
+  const { database, signals, checkpoints, graphs, metrics, telemetry, usage } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, checkpoints, webhooks.recordEnds, webhooks.recordPushes);
@@ -92,6 +92,7 @@ export const openExecution = async (
     store: (attempt, records) => storeAttemptRecords(database, attempt, records),
     faults,
     metrics,
+    telemetry,
     logger,
   });
   const heartbeat = lifecycle.closing(

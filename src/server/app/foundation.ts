@@ -35,6 +35,7 @@ import { openAccess } from "./auth.ts";
 import { createReloadingGraphs } from "../../graphs/reloading.ts";
 import type { Development } from "./development.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
+import { isTelemetryOn } from "../../platform/telemetry/telemetry.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -128,7 +129,9 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
+  const telemetry = isTelemetryOn() ? { contents: config.telemetryContents } : undefined;
   const metrics = createMetrics({
+    telemetry: telemetry !== undefined,
     isGraph: (graphId) => graphs.has(graphId),
     hostedNames: config.hostedMetricNames,
   });
@@ -194,6 +197,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     checkpoints,
     graphs,
     metrics,
+    telemetry,
     reloading,
     store,
     threadExpiry,

@@ -19,6 +19,8 @@ import { createSdkLogger, SDK_LOGGER } from "../../graphs/sdk-logger.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { loadPackages, traceModules } from "../../platform/lib/module-trace.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
+import { isTelemetryConfigured, startTelemetry } from "../../platform/telemetry/sdk.ts";
+import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
 import { describeThrown } from "../../platform/lib/thrown.ts";
 import { GraphLoadError, readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { createRunRepository } from "../../api/runs/repository.ts";
@@ -103,9 +105,11 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   const logger = createLogger({
     level: setup.logLevel,
     contents: setup.logContents,
+    fields: isTelemetryConfigured(process.env) ? activeTraceIds : undefined,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
   blameWhoEnds(current, logger, setup.logContents);
+  const telemetry = await startTelemetry(process.env, logger);
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 
@@ -161,7 +165,9 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     },
     current,
     onClose() {
-      void Promise.allSettled([graphs.close(), database.close()]).then(() => process.exit(0));
+      void Promise.allSettled([graphs.close(), database.close(), telemetry?.close()]).then(() =>
+        process.exit(0),
+      );
     },
   });
 };

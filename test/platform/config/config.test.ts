@@ -291,15 +291,16 @@ describe("the hosted server's environment", () => {
     const warning = environmentWarning({
       REDIS_URI: "redis://me:hunter2@redis",
       LANGGRAPH_CLOUD_LICENSE_KEY: "hunter2",
-      OTEL_SERVICE_NAME: "hunter2",
-      OTEL_EXPORTER_OTLP_ENDPOINT: "https://hunter2",
+      LANGGRAPH_AES_LEGACY_KEY: "hunter2",
+      BG_JOB_ISOLATED_LOOPS: "hunter2",
       PORT: "80",
       MOUNT_PREFIX: "",
     });
     expect(warning).toBe(
       "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis), " +
         "LANGGRAPH_CLOUD_LICENSE_KEY (there is no license), " +
-        "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME (the server traces nothing; graphs may)",
+        "BG_JOB_ISOLATED_LOOPS (graphs run in processes of their own with --workers), " +
+        "LANGGRAPH_AES_LEGACY_KEY (name the key in LANGGRAPH_AES_FALLBACK_KEYS)",
     );
   });
 

@@ -11,6 +11,7 @@ import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
+import { exportCreation } from "./created-span.ts";
 
 export type Placement =
   { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
@@ -121,10 +122,12 @@ export const requestedRun = (
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
   const kwargs = toKwargs(body, { isOnThread, eventStreaming, headers });
+  const threadId = isOnThread ? placement.threadId : newId();
+  const trace_context = exportCreation(runId, threadId);
   return {
     run: {
       runId,
-      threadId: isOnThread ? placement.threadId : newId(),
+      threadId,
       assistantId: assistantIdOf(body.assistant_id),
       multitaskStrategy: isOnThread ? body.multitask_strategy : "enqueue",
       metadata: body.metadata ?? {},
@@ -133,7 +136,7 @@ export const requestedRun = (
       authUser,
       caller,
       keptConfig: keptOf(body),
-      kwargs: JSON.stringify(kwargs),
+      kwargs: JSON.stringify(trace_context === undefined ? kwargs : { ...kwargs, trace_context }),
       resumable: body.stream_resumable || eventStreaming,
       deleteThread: !isOnThread && !placement.keep,
       afterSeconds: body.after_seconds ?? 0,

@@ -66,6 +66,7 @@ export const createHost = (options: HostOptions) => {
     wantsValues,
     publishesProtocol,
     keepsSpans,
+    exported,
     acknowledged,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
     if (acknowledged) send({ kind: "begun", id });
@@ -77,6 +78,7 @@ export const createHost = (options: HostOptions) => {
         publishesProtocol,
         records: {
           keepsSpans,
+          exported,
           onRecords(records, isLast) {
             const ended = isLast ? hosted.get(id) : undefined;
             if (ended === undefined) send({ kind: "records", id, records });

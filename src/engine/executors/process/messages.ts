@@ -1,4 +1,5 @@
 import type { AttemptSaver } from "../../../state/checkpoints/types.ts";
+import type { SpanExport } from "../../../graphs/trace/exported-spans.ts";
 import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
@@ -45,6 +46,7 @@ export type ToGraphProcess =
       wantsValues: boolean;
       publishesProtocol: boolean;
       keepsSpans: boolean;
+      exported?: SpanExport | undefined;
       acknowledged: boolean;
     }
   | { kind: "wanted"; id: number; logged: boolean }

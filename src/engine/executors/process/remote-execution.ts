@@ -86,12 +86,12 @@ export class RemoteExecution implements GraphExecution {
   placeAt(place: Placed, acknowledged = false): void {
     const { id, run, sink } = this;
     const { publishesProtocol } = this.options;
-    const { keepsSpans } = this.options.records;
+    const { keepsSpans, exported } = this.options.records;
     this.#place = place;
     this.#isAwaited = acknowledged;
     const wantsValues = this.#wantsValues;
     const { wanted, hasLog: logged } = sink;
-    const options = { wantsValues, publishesProtocol, keepsSpans, acknowledged };
+    const options = { wantsValues, publishesProtocol, keepsSpans, exported, acknowledged };
     place.send({ kind: "execute", id, run, wanted, logged, ...options });
     sink.onWanted(() => place.send({ kind: "wanted", id, logged: sink.hasLog }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
