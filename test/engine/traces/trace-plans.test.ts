@@ -108,6 +108,12 @@ const STATEMENTS: [string, number, (explaining: Database, database: Database) =>
   [
     "the usage that a user may see",
     FEW_BLOCKS + PER_CALLER * BLOCKS_PER_ROW,
+    (explaining) =>
+      createUsageService(usersOwn, explaining, undefined).sums(USER, usageQuery.parse({ group_by: "model" })),
+  ],
+  [
+    "the days with usage",
+    FEW_BLOCKS,
     (explaining) => createUsageService(usersOwn, explaining, undefined).sums(USER, usageQuery.parse({})),
   ],
   [
