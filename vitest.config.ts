@@ -47,6 +47,7 @@ export const WITH_PROCESSES = [
   "test/engine/events/before-checkpoints.test.ts",
   "test/engine/events/protocol/graph-processes.test.ts",
   "test/engine/events/thread-recovery.test.ts",
+  "test/graphs/langsmith/langsmith.test.ts",
   "test/graphs/processes.test.ts",
   "test/graphs/source/**/*.test.ts",
   "test/protocols/mcp/killed-server.test.ts",

@@ -1,3 +1,4 @@
+import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import type { ProjectKeys } from "../platform/config/project-keys.ts";
 import { graphNotFound, invalid } from "../platform/domain/errors.ts";
 import type { WithoutContents } from "../platform/lib/contents.ts";
@@ -6,7 +7,8 @@ import type { Logger } from "../platform/lib/logger.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./project/langgraph-json.ts";
 import type { ClassedSaver } from "../state/checkpoints/types.ts";
 import type { ValueClasses } from "../state/values/classes.ts";
-import { createCopyFinder } from "./langgraph-copy.ts";
+import { createCopyFinder, type LangGraphCopy } from "./langgraph-copy.ts";
+import type { ChosenTracer } from "./langsmith.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
 import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
@@ -33,6 +35,8 @@ export interface Graphs {
   isFactory(id: string): boolean;
   /** Classes of the graph's own LangGraph copy. The graph's arguments must be instances of them. */
   classesOf(id: string): ValueClasses;
+  /** A callback for a run that names its project or example of LangSmith; undefined while tracing is off. */
+  tracerOf(id: string, chosen: ChosenTracer): BaseCallbackHandler | undefined;
   /** Calls a factory each time; its errors pass through. With `bindings` the result is a copy for this call. */
   resolve(
     id: string,
@@ -58,6 +62,7 @@ export interface Graphs {
     recurse?: boolean,
     config?: GraphConfiguration,
   ): Promise<Record<string, GraphSchemas>>;
+  /** Sends the traces that wait for LangSmith. */
   close(): Promise<void>;
 }
 
@@ -80,12 +85,11 @@ const NOTHING: GraphSourceSchemas = new Map();
 
 type GraphFactory = (config: GraphConfiguration, runtime: ServerRuntime) => unknown;
 
-interface LoadedGraph {
+interface LoadedGraph extends LangGraphCopy {
   entry: GraphEntry;
   /** Undefined for a factory. */
   graph: RunnableGraph | undefined;
   factory: GraphFactory | undefined;
-  classes: ValueClasses;
 }
 
 class NoGraphError extends Error implements WithoutContents {
@@ -107,7 +111,7 @@ export async function loadGraphs({
   const { entries } = await readGraphConfig(configPath, projectKeys);
   const own: GraphBindings = { checkpointer, store };
   const modules = await createModuleLoader(entries, edition);
-  const copies = createCopyFinder();
+  const copies = createCopyFinder(logger);
 
   const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
     const startedAt = performance.now();
@@ -123,11 +127,11 @@ export async function loadGraphs({
       );
     }
     logger.debug({ graph_id: entry.id, ms: Math.round(performance.now() - startedAt) }, "graph loaded");
-    const classes = await copies.classesOf(entry.file, graph);
+    const copy = await copies.copyOf(entry.file, graph);
     return {
       entry,
-      classes,
-      graph: graph && boundCopy(graph, withClasses(own, classes)),
+      ...copy,
+      graph: graph && boundCopy(graph, withClasses(own, copy.classes)),
       factory: isFactory ? (value as GraphFactory) : undefined,
     };
   };
@@ -194,6 +198,7 @@ export async function loadGraphs({
     description: (id) => find(id).entry.description,
     isFactory: (id) => find(id).factory !== undefined,
     classesOf: (id) => find(id).classes,
+    tracerOf: (id, chosen) => find(id).makeTracer?.(chosen),
     resolve,
 
     async schemas(id, config) {
@@ -216,9 +221,7 @@ export async function loadGraphs({
       return graphSchemas(id, await resolveToDescribe(id)).input_schema;
     },
 
-    async drawing(id, xray = false, config) {
-      return drawGraph(await resolveToDescribe(id, config), xray);
-    },
+    drawing: async (id, xray = false, config) => drawGraph(await resolveToDescribe(id, config), xray),
 
     async subgraphs(id, namespace, recurse = false, config) {
       const found: Record<string, GraphSchemas> = {};
@@ -233,9 +236,9 @@ export async function loadGraphs({
       return found;
     },
 
-    close() {
+    async close() {
       source?.close();
-      return Promise.resolve();
+      await copies.close();
     },
   };
 }

@@ -1,12 +1,14 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { resolve } from "import-meta-resolve";
+import type { Logger } from "../platform/lib/logger.ts";
 import {
   classesIn,
   PLAIN_CLASSES,
   type LangGraphModules,
   type ValueClasses,
 } from "../state/values/classes.ts";
+import { createLangSmith, type MakeTracer } from "./langsmith.ts";
 import { createRunTreesLazily } from "./lazy-run-trees.ts";
 import { giveChunks } from "./model-chunks.ts";
 import { traceModels } from "./trace/models.ts";
@@ -67,39 +69,49 @@ const once = <Value>(find: (key: string) => Value): ((key: string) => Value) => 
   };
 };
 
-type Classes = Promise<ValueClasses>;
+/** A copy of LangGraph, with its LangChain. */
+export interface LangGraphCopy {
+  classes: ValueClasses;
+  /** Undefined while tracing to LangSmith is off. */
+  makeTracer?: MakeTracer | undefined;
+}
 
 /**
  * A graph's file may resolve to other classes than this server's; a bundled copy gets compatible classes. Cached,
  * because each search took as long as loading a graph.
  */
-export const createCopyFinder = () => {
-  const requiredClasses = once((entry): Classes => {
+export const createCopyFinder = (logger: Logger) => {
+  const langSmith = createLangSmith(logger);
+  const copyBy = async (load: Load): Promise<LangGraphCopy> => {
+    const classes = classesIn(await modulesBy(load));
+    return { classes, makeTracer: await langSmith.connect(load) };
+  };
+  const requiredCopy = once((entry) => {
     const require = createRequire(entry);
-    return modulesBy((name) => require(name) as unknown).then(classesIn);
+    return copyBy((name) => require(name) as unknown);
   });
-  const importedClasses = once((entry): Classes =>
-    modulesBy((name) => import(resolve(name, entry))).then(classesIn),
-  );
+  const importedCopy = once((entry) => copyBy((name) => import(resolve(name, entry))));
   const importedEntry = once((folder) => found(() => resolve(LANGGRAPH, folder)));
 
   /**
    * The copy from `require`. Node loads a package separately for `require` and `import`, and the graph shows which
    * classes it uses.
    */
-  const required = (file: string, graph: object | undefined): Classes | undefined => {
+  const required = (file: string, graph: object | undefined): Promise<LangGraphCopy> | undefined => {
     const require = createRequire(file);
     const entry = found(() => require.resolve(LANGGRAPH));
     if (entry === undefined || require.cache[entry] === undefined) return undefined;
-    return graph === undefined || isOf(graph, require(PREGEL)) ? requiredClasses(entry) : undefined;
+    return graph === undefined || isOf(graph, require(PREGEL)) ? requiredCopy(entry) : undefined;
   };
-  const imported = (file: string): Classes | undefined => {
+  const imported = (file: string): Promise<LangGraphCopy> | undefined => {
     const entry = importedEntry(new URL(".", pathToFileURL(file)).href);
-    return entry === undefined ? undefined : importedClasses(entry);
+    return entry === undefined ? undefined : importedCopy(entry);
   };
 
   return {
-    classesOf: async (file: string, graph: object | undefined): Classes =>
-      (await (required(file, graph) ?? imported(file))) ?? PLAIN_CLASSES,
+    copyOf: async (file: string, graph: object | undefined): Promise<LangGraphCopy> =>
+      (await (required(file, graph) ?? imported(file))) ?? { classes: PLAIN_CLASSES },
+    /** Sends the traces that wait for LangSmith. */
+    close: () => langSmith.close(),
   };
 };

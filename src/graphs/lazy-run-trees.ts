@@ -37,16 +37,8 @@ const IS_LAZY = Symbol.for("threadloom.lazy-run-trees");
 
 const isList: (value: unknown) => value is readonly unknown[] = Array.isArray;
 
-/**
- * Whether a tracer could be involved: context variables also hold the hooks of `registerConfigureHook`. Reads the
- * variables of LangChain's `isTracingEnabled` for each call, because a graph may set them.
- */
-const mayBeTraced = (before: RunTree | undefined, callbacks: Config["callbacks"]): boolean => {
-  if (before?.[CONTEXT_VARIABLES] !== undefined || before?.tracingEnabled === true) return true;
-  const handlers = isList(callbacks) ? callbacks : callbacks?.handlers;
-  if (handlers !== undefined)
-    for (const handler of handlers)
-      if ((handler as { name?: unknown } | undefined)?.name === "langchain_tracer") return true;
+/** As LangChain's `isTracingEnabled`. */
+export const isTracingOn = (): boolean => {
   const { env } = process;
   return (
     env["LANGSMITH_TRACING"] === "true" ||
@@ -54,6 +46,19 @@ const mayBeTraced = (before: RunTree | undefined, callbacks: Config["callbacks"]
     env["LANGSMITH_TRACING_V2"] === "true" ||
     env["LANGCHAIN_TRACING"] === "true"
   );
+};
+
+/**
+ * Whether a tracer could be involved: context variables also hold the hooks of `registerConfigureHook`. Reads the
+ * environment for each call, because a graph may set it.
+ */
+const mayBeTraced = (before: RunTree | undefined, callbacks: Config["callbacks"]): boolean => {
+  if (before?.[CONTEXT_VARIABLES] !== undefined || before?.tracingEnabled === true) return true;
+  const handlers = isList(callbacks) ? callbacks : callbacks?.handlers;
+  if (handlers !== undefined)
+    for (const handler of handlers)
+      if ((handler as { name?: unknown } | undefined)?.name === "langchain_tracer") return true;
+  return isTracingOn();
 };
 
 /** A class of trees that fill themselves with the fields of a tree like `sample` when one of these is first used. */

@@ -18,6 +18,7 @@ export const createReloadingGraphs = async (
     description: (id) => graphs.description(id),
     isFactory: (id) => graphs.isFactory(id),
     classesOf: (id) => graphs.classesOf(id),
+    tracerOf: (...asked) => graphs.tracerOf(...asked),
     resolve: (...asked) => graphs.resolve(...asked),
     schemas: (...asked) => graphs.schemas(...asked),
     readAhead: () => graphs.readAhead(),

@@ -183,7 +183,12 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
   {
     what: "`langsmith_session_name` of runs",
     lines: /: without answer field langsmith_session_name$/,
-    because: "runs are not traced to LangSmith",
+    because: "only LangSmith knows the project of a trace",
+  },
+  {
+    what: "`langsmith_tracer` of runs",
+    lines: new RegExp(`${CREATION}with body field langsmith_tracer$`),
+    because: "the SDK sends it",
   },
   {
     what: "`error`, `run_started_at`, `run_ended_at`, `available_at`, `cancel_reason`, `graph_id`, `attempts` and `lost_attempts` of runs",

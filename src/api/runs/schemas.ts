@@ -41,6 +41,12 @@ const checkpoint = z.object({
   checkpoint_map: optional(jsonObject),
 });
 
+const langsmithTracer = z.object({
+  project_name: optional(storableText.min(1).max(1_000)),
+  // LangSmith would refuse all traces of a batch.
+  example_id: optional(uuid),
+});
+
 /** Unknown modes emit nothing: clients can be newer than the server. */
 const streamMode = z
   .union([storableText, z.array(storableText)])
@@ -71,6 +77,9 @@ const commonFields = {
   on_disconnect: optional(z.enum(["cancel", "continue"])).transform((value) => value ?? "continue"),
   webhook: optional(storableText.min(1).max(65_536)).describe(
     "An http or https address, or a path of this server. The server posts the run's record and values to it after the run.",
+  ),
+  langsmith_tracer: optional(langsmithTracer).describe(
+    "A project of LangSmith that also gets the run's trace, and the example that the run belongs to. Ignored while tracing is off.",
   ),
 };
 

@@ -104,6 +104,7 @@ const startAttempt = (
       recursionLimitMax,
       publisher: publisher.options,
       scope: recording.scope,
+      tracer: kwargs.langsmith_tracer && graphs.tracerOf(run.graph_id, kwargs.langsmith_tracer),
     });
     const own = checkpoints.saverForAttempt({
       threadId: run.thread_id,

@@ -1,3 +1,4 @@
+import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import type { Command, Send } from "@langchain/langgraph";
 import type { ExecutedRunRow, RunRow } from "../../platform/database/tables.ts";
 import {
@@ -67,12 +68,14 @@ interface AttemptCircumstances {
   recursionLimitMax: number;
   publisher: EventPublisher["options"];
   scope: TraceScope;
+  /** Of LangSmith. */
+  tracer: BaseCallbackHandler | undefined;
 }
 
 export const runOptions = (
   run: ExecutedRunRow,
   kwargs: RunKwargs,
-  { signal, resumes, recursionLimitMax, publisher, scope }: AttemptCircumstances,
+  { signal, resumes, recursionLimitMax, publisher, scope, tracer }: AttemptCircumstances,
 ): GraphRunOptions => {
   const { tags, recursion_limit, max_concurrency } = run.config as {
     tags?: string[];
@@ -100,6 +103,7 @@ export const runOptions = (
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
     ...publisher,
+    ...(tracer === undefined ? {} : { callbacks: [...(publisher.callbacks ?? []), tracer] }),
     // With `sync`, LangGraph awaits the checkpointer after each step, also in subgraphs. For a run with
     // `async`, the checkpointer waits for the commit only where the graph must pause.
     durability: kwargs.durability === "exit" ? "exit" : "sync",

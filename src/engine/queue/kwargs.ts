@@ -28,6 +28,8 @@ export interface RunKwargs {
   on_disconnect?: "cancel" | "continue";
   feedback_keys?: string[];
   webhook?: string;
+  /** Where LangSmith keeps the run's trace, if tracing is on. */
+  langsmith_tracer?: { project_name?: string | undefined; example_id?: string | undefined };
   /** Refuses an answer to an interrupt that is not pending. */
   strict_resume?: boolean;
   /** Not in `config`, so threads, checkpoints and clients do not get the headers. */

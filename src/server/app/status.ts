@@ -3,6 +3,7 @@ import { createQueueService } from "../../api/status/queue/service.ts";
 import { createStatusRepository } from "../../api/status/repository.ts";
 import { createStatusService } from "../../api/status/service.ts";
 import type { StreamingService } from "../../protocols/streaming/service.ts";
+import { isTracingOn } from "../../graphs/lazy-run-trees.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Webhooks } from "./webhooks.ts";
@@ -35,6 +36,7 @@ export const createStatus = (
       graphProcesses: () => graphProcesses?.figures(),
       counted: metrics,
       role: config.role,
+      flags: { langsmith: isTracingOn(), langsmith_tracing_replicas: isTracingOn() },
     }),
   );
   return { waiting, status };

@@ -76,6 +76,7 @@ const toKwargs = (
     on_disconnect: body.on_disconnect,
     ...(body.feedback_keys === undefined ? {} : { feedback_keys: body.feedback_keys }),
     ...(body.webhook === undefined ? {} : { webhook: body.webhook }),
+    ...(body.langsmith_tracer === undefined ? {} : { langsmith_tracer: body.langsmith_tracer }),
     ...(body.strict_resume === true ? { strict_resume: true } : {}),
     ...(headers === undefined ? {} : { headers: withoutServerOwned(headers) as Record<string, string> }),
     ...(eventStreaming === true ? { event_streaming: true } : {}),

@@ -43,7 +43,8 @@ const YOUNG_MEGABYTES = 4;
 const START_SECONDS = 60;
 const PING_MS = 1_000;
 const UNRESPONSIVE_AFTER = 2;
-const CLOSE_MS = 2_000;
+/** More than the sending of the last traces takes (graphs/langsmith.ts). */
+const CLOSE_MS = 4_000;
 const LOG_DESCRIPTOR = 4;
 
 type End = readonly [reason: DeathReason, how: string];
