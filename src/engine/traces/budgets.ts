@@ -48,19 +48,23 @@ const STARTING = statement(OF_RUN, (sql) => {
   from threadloom.runs where ${ofRun}`;
 });
 
-const sentenceOf = ({ per, every, tokens, cost }: Budget, used: Used): string | undefined => {
+const sentenceOf = (
+  { per, every, tokens, cost }: Budget,
+  used: Used,
+  currency = "in money",
+): string | undefined => {
   const whose = per === "caller" ? "This caller" : "This assistant";
   const when = every === "day" ? "today" : "this month";
   const next = every === "day" ? "tomorrow" : "next month";
   const of = (what: string): string =>
     `${whose} has used its budget of ${what} for ${when}; runs start again ${next} (UTC).`;
   if (tokens !== undefined && used.tokens >= tokens) return of(`${tokens} tokens`);
-  if (cost !== undefined && used.cost >= cost) return of(`${cost} in money`);
+  if (cost !== undefined && used.cost >= cost) return of(`${cost} ${currency}`);
   return undefined;
 };
 
 /** Checks the project's budgets. Without budgets, use `undefined` instead. */
-export const createBudgets = (database: Database, budgets: readonly Budget[]) => {
+export const createBudgets = (database: Database, budgets: readonly Budget[], currency?: string) => {
   const usedOf = async ({ per, every }: Budget, name: string): Promise<Used> => {
     const sums = per === "caller" ? OF_CALLER : OF_ASSISTANT;
     const [used] = await sums.query<Used>(database, { name, every });
@@ -71,7 +75,7 @@ export const createBudgets = (database: Database, budgets: readonly Budget[]) =>
   const refusalOf = async ({ caller, assistantId }: Counted): Promise<string | undefined> => {
     for (const budget of budgets) {
       const name = budget.per === "caller" ? caller : assistantId;
-      const sentence = name === null ? undefined : sentenceOf(budget, await usedOf(budget, name));
+      const sentence = name === null ? undefined : sentenceOf(budget, await usedOf(budget, name), currency);
       if (sentence !== undefined) return sentence;
     }
     return undefined;

@@ -46,7 +46,8 @@ export const openExecution = async (
     },
   });
   const traces = createTraceStorage(database);
-  const budgets = usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets);
+  const budgets =
+    usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets, usage.currency);
   const eventLog = createEventLog(database, metrics.eventsLogged);
   const hub = lifecycle.closing(
     createHub({

@@ -95,3 +95,21 @@ test("100 runs at once on two servers exceed a budget only by the runs that were
     await first.close();
   }
 });
+
+test("a budget of money names the currency; one per caller does not limit callers without a name", async () => {
+  const costs = await startTestServer({
+    graphConfigFile: fileURLToPath(new URL("./costs.json", import.meta.url)),
+  });
+  try {
+    const ask = () =>
+      apiOf(costs).post<Refusal>("/runs/wait", { assistant_id: "streams", input: { count: 1 } });
+    expect((await ask()).status).toBe(200);
+    const { status, body } = await ask();
+    expect([status, body.detail]).toEqual([
+      429,
+      "This assistant has used its budget of 0.05 EUR for this month; runs start again next month (UTC).",
+    ]);
+  } finally {
+    await costs.close();
+  }
+});
