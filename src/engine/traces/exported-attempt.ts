@@ -3,7 +3,8 @@ import type { SpanExport } from "../../graphs/trace/exported-spans.ts";
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import { ATTRIBUTES, OPERATIONS, SPANS } from "../../platform/telemetry/names.ts";
 import { contextOf, traceContextOf, tracer, type TraceContext } from "../../platform/telemetry/telemetry.ts";
-import type { RunEnding } from "../attempt/conclusion.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { UsageTotal } from "./attempt-records.ts";
 
 /** Exports the spans of runs by OpenTelemetry. */
 export interface TelemetryOptions {
@@ -17,7 +18,7 @@ export interface ExportedAttempt {
   /** For log lines. */
   readonly traceId: string;
   /** Undefined: the run continues elsewhere. */
-  end(ending: RunEnding | undefined): void;
+  end(ending: { status: string; error: JsonObject | null; usage?: Readonly<UsageTotal> } | undefined): void;
 }
 
 /** Stored with the run: its attempts are children of the request, also at other servers. */
