@@ -13,7 +13,7 @@ import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, withPushes, type RecordEnds, type RecordPushes } from "./ended.ts";
 import { lockThread } from "./lock-threads.ts";
-import { recordsParameters, storeRecords } from "./store-records.ts";
+import { recordsParameters, spansParameters, storeRecords, storeSpans } from "./store-records.ts";
 
 interface Finish {
   attempt: AttemptSelector;
@@ -55,14 +55,13 @@ const FINISH_PARAMETERS = {
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
 } as const;
 
-/** For runs that recorded something. */
-const RECORDS_PARAMETERS = {
-  ...FINISH_PARAMETERS,
-  ...recordsParameters(
-    ({ outcome }: Finish) => outcome.records,
-    ({ attempt }: Finish) => attempt,
-  ),
-} as const;
+const recordsOf = ({ outcome }: Finish) => outcome.records;
+const attemptOf = ({ attempt }: Finish) => attempt;
+
+/** For runs without models. */
+const SPANS_PARAMETERS = { ...FINISH_PARAMETERS, ...spansParameters(recordsOf, attemptOf) } as const;
+/** For runs that used models. */
+const RECORDS_PARAMETERS = { ...FINISH_PARAMETERS, ...recordsParameters(recordsOf, attemptOf) } as const;
 
 /** For runs with a webhook. */
 const VALUES_PARAMETERS = {
@@ -77,6 +76,7 @@ const VALUES_PARAMETERS = {
 } as const;
 
 type Sql = Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>;
+type SpansSql = Readonly<Record<keyof typeof SPANS_PARAMETERS, string>>;
 type RecordsSql = Readonly<Record<keyof typeof RECORDS_PARAMETERS, string>>;
 
 /** SQL of the parts that differ between one thread and several. */
@@ -140,6 +140,9 @@ const storing = (sql: RecordsSql, ended = "ended"): string => `,\n${storeRecords
 
 const AND_WITHOUT_PUSHES = `and ${WITHOUT_PUSHES} `;
 const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql, "", AND_WITHOUT_PUSHES));
+const FINISH_TRACED = statement(SPANS_PARAMETERS, (sql) =>
+  finishOne(sql, `,\n${storeSpans(sql, "ended")}`, AND_WITHOUT_PUSHES),
+);
 const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) =>
   finishOne(sql, storing(sql), AND_WITHOUT_PUSHES),
 );
@@ -178,6 +181,15 @@ const FINISH_TOGETHER = statement(
   (sql) => togetherText(NAMES, sql, columnsOf("held", NAMES)),
 );
 
+const TRACED_NAMES = Object.keys(SPANS_PARAMETERS) as (keyof SpansSql)[];
+const TRACED_TOGETHER = statement(
+  arraysOf<keyof SpansSql, Finish, readonly Finish[]>(SPANS_PARAMETERS, (all) => all),
+  (sql) => {
+    const held = columnsOf("held", TRACED_NAMES);
+    return togetherText(TRACED_NAMES, sql, held, (ended) => `,\n${storeSpans(held, ended)}`);
+  },
+);
+
 const RECORDED_NAMES = Object.keys(RECORDS_PARAMETERS) as (keyof RecordsSql)[];
 const RECORDED_TOGETHER = statement(
   arraysOf<keyof RecordsSql, Finish, readonly Finish[]>(RECORDS_PARAMETERS, (all) => all),
@@ -207,9 +219,13 @@ const groupedBy = (
 });
 
 const FINISHING = groupedBy(FINISH, FINISH_TOGETHER);
+const FINISHING_TRACED = groupedBy(FINISH_TRACED, TRACED_TOGETHER);
 const FINISHING_RECORDED = groupedBy(FINISH_RECORDED, RECORDED_TOGETHER);
-const finishingOf = ({ outcome }: Finish): GroupedStatement<Finish, FinishedRow> =>
-  outcome.records === undefined ? FINISHING : FINISHING_RECORDED;
+/** A run without models does not pay for the part of the statement that stores their usage. */
+const finishingOf = ({ outcome: { records } }: Finish): GroupedStatement<Finish, FinishedRow> => {
+  if (records === undefined) return FINISHING;
+  return records.usage.length === 0 ? FINISHING_TRACED : FINISHING_RECORDED;
+};
 
 export interface Finished {
   /** Pending runs of the thread. */

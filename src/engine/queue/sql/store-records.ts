@@ -4,8 +4,8 @@ import type { AttemptRecords, AttemptSelector } from "../attempts.ts";
 
 type Records<Source> = (source: Source) => AttemptRecords | undefined;
 
-/** Parameters of `storeRecords`. */
-export const recordsParameters = <Source>(
+/** Parameters of `storeSpans`. */
+export const spansParameters = <Source>(
   recordsOf: Records<Source>,
   attemptOf: (source: Source) => AttemptSelector,
 ) =>
@@ -21,6 +21,15 @@ export const recordsParameters = <Source>(
         return encryption.stored("run_traces", "spans", spans, { run_id: runId, attempt, part });
       },
     ],
+  }) as const;
+
+/** Parameters of `storeRecords`. */
+export const recordsParameters = <Source>(
+  recordsOf: Records<Source>,
+  attemptOf: (source: Source) => AttemptSelector,
+) =>
+  ({
+    ...spansParameters(recordsOf, attemptOf),
     usage: [
       "jsonb",
       (source: Source) => {
@@ -30,21 +39,24 @@ export const recordsParameters = <Source>(
     ],
   }) as const;
 
+type SpansSql = Readonly<Record<keyof ReturnType<typeof spansParameters>, string>>;
 type RecordsSql = Readonly<Record<keyof ReturnType<typeof recordsParameters>, string>>;
 
 const USAGE_COLUMNS =
   "model, calls, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens, cost";
 
 /**
- * CTEs that store the records of attempts beside the statement that ends them. `from`: a relation with the rows `ended`
- * (`ENDED_COLUMNS`), and the values. `on conflict`: an earlier try may have been committed. Indexes: run_traces_pkey,
- * model_usage_pkey, runs_pkey.
+ * A CTE that stores the spans of attempts beside the statement that ends them. `from`: a relation with the rows `ended`
+ * (`ENDED_COLUMNS`), and the values. `on conflict`: an earlier try may have been committed. Index: run_traces_pkey.
  */
-export const storeRecords = (sql: RecordsSql, from: string): string => `stored_spans as (
+export const storeSpans = (sql: SpansSql, from: string): string => `stored_spans as (
   insert into threadloom.run_traces (thread_id, run_id, attempt, part, started_at, spans)
   select ended.thread_id, ended.run_id, ended.attempt, ${sql.recordsPart}, ${sql.attemptStartedAt}, ${sql.spans}
   from ${from} where ${sql.spans} is not null
-  on conflict do nothing),
+  on conflict do nothing)`;
+
+/** The same with the usage of models. Indexes: run_traces_pkey, model_usage_pkey, runs_pkey. */
+export const storeRecords = (sql: RecordsSql, from: string): string => `${storeSpans(sql, from)},
 stored_usage as (
   insert into threadloom.model_usage (run_id, attempt, part, thread_id, assistant_id, graph_id, caller, ${USAGE_COLUMNS})
   select ended.run_id, ended.attempt, ${sql.recordsPart}, ended.thread_id, ended.assistant_id, ended.graph_id, r.caller, ${USAGE_COLUMNS}
