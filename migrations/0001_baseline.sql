@@ -184,16 +184,15 @@ create index run_events_by_age on run_events (created_at);
 
 -- What runs did: see src/engine/traces/README.md.
 create table run_traces (
-  thread_id  uuid not null references threads on delete cascade,
-  run_id     uuid not null,
+  run_id     uuid not null references runs on delete cascade, -- version 7: ordered by time, so old rows come first
   attempt    integer not null,
   part       integer not null,                    -- from 0; a long attempt has several
+  thread_id  uuid not null,
   started_at timestamptz not null,                -- of the attempt, by its server's clock
   spans      text not null,                       -- JSON objects separated by commas
   created_at timestamptz not null default now(),
-  primary key (thread_id, run_id, attempt, part)
+  primary key (run_id, attempt, part)
 );
-create index run_traces_by_age on run_traces (created_at);
 
 -- Tokens of models. Rows outlive their runs and threads.
 create table model_usage (

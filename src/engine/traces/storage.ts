@@ -53,22 +53,27 @@ const USAGE = statement(
 );
 
 const OF_BATCH = { retentionSeconds: "float8", limit: "bigint" } as const;
-const oldOf = (table: string, key: string, sql: Readonly<Record<keyof typeof OF_BATCH, string>>): string =>
-  `(${key}) in (
-  select ${key} from threadloom.${table} where created_at < now() - make_interval(secs => ${sql.retentionSeconds})
-  order by created_at limit ${sql.limit} for update skip locked) returning 1`;
+const age = (sql: Readonly<Record<"retentionSeconds", string>>): string =>
+  `now() - make_interval(secs => ${sql.retentionSeconds})`;
 
-/** Indexes: run_traces_by_age, run_traces_pkey. */
+/** The smallest id of a run that was created then: version 7 begins with the milliseconds since 1970. */
+const idAt = (time: string): string =>
+  `(lpad(to_hex((extract(epoch from ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
+
+/** Delayed runs are younger than their ids. Index: run_traces_pkey. */
 const DELETE_TRACES = statement(
   OF_BATCH,
-  (sql) =>
-    `delete from threadloom.run_traces where ${oldOf("run_traces", "thread_id, run_id, attempt, part", sql)}`,
+  (sql) => `delete from threadloom.run_traces where (run_id, attempt, part) in (
+  select run_id, attempt, part from threadloom.run_traces
+  where run_id < ${idAt(age(sql))} and created_at < ${age(sql)}
+  order by run_id limit ${sql.limit} for update skip locked) returning 1`,
 );
 /** Indexes: model_usage_by_age, model_usage_pkey. */
 const DELETE_USAGE = statement(
   OF_BATCH,
-  (sql) =>
-    `delete from threadloom.model_usage where ${oldOf("model_usage", "thread_id, run_id, attempt, part, model", sql)}`,
+  (sql) => `delete from threadloom.model_usage where (thread_id, run_id, attempt, part, model) in (
+  select thread_id, run_id, attempt, part, model from threadloom.model_usage where created_at < ${age(sql)}
+  order by created_at limit ${sql.limit} for update skip locked) returning 1`,
 );
 
 export const createTraceStorage = (database: Database) => ({

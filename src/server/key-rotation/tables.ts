@@ -35,7 +35,6 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
   },
   run_traces: {
     key: [
-      ["thread_id", "uuid"],
       ["run_id", "uuid"],
       ["attempt", "int"],
       ["part", "int"],

@@ -47,12 +47,16 @@ beforeAll(async () => {
       [rows, thread, thread && own.assistantId, caller, DAYS * SECONDS_PER_DAY, thread && own.runId],
     );
     await database.query(
-      `with thread as (insert into threadloom.threads (thread_id)
-         select coalesce($2, gen_random_uuid()) from generate_series(1, case when $2::uuid is null then $1::int else 1 end)
-         returning thread_id)
+      `with aged as (select now() - make_interval(secs => random() * $3) as at
+         from generate_series(1, case when $2::uuid is null then $1::int else 1 end)),
+       named as (select at, coalesce($2, gen_random_uuid()) as thread_id,
+         coalesce($4, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 19))::uuid) as run_id
+         from aged),
+       thread as (insert into threadloom.threads (thread_id) select thread_id from named),
+       run as (insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy)
+         select run_id, thread_id, thread_id, 'test', 'success', '{}', 'enqueue' from named)
        insert into threadloom.run_traces (thread_id, run_id, attempt, part, started_at, spans, created_at)
-       select thread_id, coalesce($4, gen_random_uuid()), 1, 0, now(), '{"id":1}',
-         now() - make_interval(secs => random() * $3) from thread`,
+       select thread_id, run_id, 1, 0, now(), '{"id":1}', at from named`,
       [rows, thread, DAYS * SECONDS_PER_DAY, thread && own.runId],
     );
   };

@@ -3,11 +3,9 @@ import { statement } from "../../../platform/database/statement.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, type RecordEnds } from "./ended.ts";
 
-/** Indexes: run_events_pkey, run_traces_pkey. */
+/** Index: run_events_pkey. */
 const ROLLED_BACK = `events as (
   delete from threadloom.run_events e using forgotten f where e.thread_id = f.thread_id and e.run_id = f.run_id),
-traces as (
-  delete from threadloom.run_traces s using forgotten f where s.thread_id = f.thread_id and s.run_id = f.run_id),
 ended as (
   select ${ENDED_COLUMNS}, 'rolled-back' as status, null::jsonb as error from forgotten r)`;
 

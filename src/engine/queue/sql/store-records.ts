@@ -47,24 +47,26 @@ const USAGE_COLUMNS =
 
 /**
  * A CTE that stores the spans of attempts beside the statement that ends them. `from`: a relation with the rows `ended`
- * (`ENDED_COLUMNS`), and the values. `on conflict`: an earlier try may have been committed. Index: run_traces_pkey.
+ * (`ENDED_COLUMNS`), and the values. Index: run_traces_pkey.
  */
-export const storeSpans = (sql: SpansSql, from: string): string => `stored_spans as (
+export const storeSpans = (sql: SpansSql, from: string, conflicts = ""): string => `stored_spans as (
   insert into threadloom.run_traces (thread_id, run_id, attempt, part, started_at, spans)
   select ended.thread_id, ended.run_id, ended.attempt, ${sql.recordsPart}, ${sql.attemptStartedAt}, ${sql.spans}
-  from ${from} where ${sql.spans} is not null
-  on conflict do nothing)`;
+  from ${from} where ${sql.spans} is not null${conflicts})`;
 
 /** The same with the usage of models. Indexes: run_traces_pkey, model_usage_pkey, runs_pkey. */
-export const storeRecords = (sql: RecordsSql, from: string): string => `${storeSpans(sql, from)},
+export const storeRecords = (sql: RecordsSql, from: string, conflicts = ""): string => `${storeSpans(
+  sql,
+  from,
+  conflicts,
+)},
 stored_usage as (
   insert into threadloom.model_usage (run_id, attempt, part, thread_id, assistant_id, graph_id, caller, ${USAGE_COLUMNS})
   select ended.run_id, ended.attempt, ${sql.recordsPart}, ended.thread_id, ended.assistant_id, ended.graph_id, r.caller, ${USAGE_COLUMNS}
   from ${from} join threadloom.runs r on r.thread_id = ended.thread_id and r.run_id = ended.run_id
     cross join lateral jsonb_to_recordset(${sql.usage}) as used(model text, calls integer, input_tokens bigint,
       output_tokens bigint, cache_read_tokens bigint, cache_creation_tokens bigint, reasoning_tokens bigint, cost numeric)
-  where ${sql.usage} is not null
-  on conflict do nothing)`;
+  where ${sql.usage} is not null${conflicts})`;
 
 interface Stored {
   attempt: AttemptSelector;
@@ -72,8 +74,8 @@ interface Stored {
 }
 
 /**
- * Not fenced: the tokens of an attempt that lost the run were spent, too. The lock keeps a deletion of the thread from
- * missing the new rows. Indexes: threads_pkey, runs_pkey.
+ * Not fenced: the tokens of an attempt that lost the run were spent, too. An earlier try may have been committed. The lock
+ * keeps a deletion of the run from missing the new rows. Index: runs_pkey.
  */
 const STORE = statement(
   {
@@ -85,13 +87,10 @@ const STORE = statement(
       ({ attempt }: Stored) => attempt,
     ),
   },
-  (sql) => `with thread as (
-  select thread_id from threadloom.threads where thread_id = ${sql.threadId} for key share),
-ended as (
-  select r.run_id, r.thread_id, r.graph_id, r.assistant_id, ${sql.attempt} as attempt
-  from thread join threadloom.runs r on r.thread_id = thread.thread_id
-  where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId}),
-${storeRecords(sql, "ended")}
+  (sql) => `with ended as (
+  select run_id, thread_id, graph_id, assistant_id, ${sql.attempt} as attempt from threadloom.runs
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} for key share),
+${storeRecords(sql, "ended", " on conflict do nothing")}
 select run_id from ended`,
 );
 
