@@ -1,5 +1,5 @@
 import { exportedBelow, type SpanExport } from "../../graphs/trace/exported-spans.ts";
-import { createRecorder, type TraceRecords } from "../../graphs/trace/recorder.ts";
+import { Recorder, type TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { TraceScope } from "../../graphs/trace/scope.ts";
 
 /** Receives the records of an attempt. */
@@ -28,7 +28,7 @@ export interface Recording {
 /** Hands over the records of an attempt while it goes on. */
 export const startRecording = ({ keepsSpans, exported, onRecords }: RecordsOptions): Recording => {
   const parent = exported && exportedBelow(exported);
-  const recorder = createRecorder(keepsSpans, parent);
+  const recorder = new Recorder(keepsSpans, parent);
   let usageTimer: NodeJS.Timeout | undefined;
   let isOver = false;
   const hand = (isLast: boolean): void => {

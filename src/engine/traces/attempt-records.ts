@@ -1,6 +1,6 @@
 import type { SlowestNode, TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
-import { createUsageSums } from "../../graphs/trace/usage-sums.ts";
+import { UsageSums } from "../../graphs/trace/usage-sums.ts";
 import { logFailure } from "../../platform/database/outages.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
@@ -40,7 +40,7 @@ export const createAttemptRecords = (
   const total: UsageTotal = { calls: 0, input_tokens: 0, output_tokens: 0, cost: undefined };
   let part = 0;
   let spans: string[] = [];
-  const usage = createUsageSums();
+  const usage = new UsageSums();
   let last: AttemptRecords | undefined;
   let slowestNode: SlowestNode | undefined;
   let isOver = false;

@@ -1,6 +1,6 @@
-import { createUsageSums, type SummedUsage } from "./usage-sums.ts";
+import { UsageSums, type SummedUsage } from "./usage-sums.ts";
 import type { ExportedParent, ExportedSpan } from "./exported-spans.ts";
-import type { OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope } from "./scope.ts";
+import type { ModelUsage, OpenSpan, SpanFields, SpanKind, SpanStatus, TraceScope } from "./scope.ts";
 
 /** The records of an attempt since the last `take`. `spans`: JSON objects separated by commas, or empty. */
 export interface TraceRecords {
@@ -34,21 +34,14 @@ const MS_PER_SECOND = 1_000;
 /** Names of fields, numbers and punctuation of a record. */
 const RECORD_BYTES = 160;
 
-interface Span {
-  readonly id: number;
-  /** Its beginning was taken before its end. */
-  isTaken: boolean;
-  start: SpanFields;
-  end: SpanFields | undefined;
-}
+/** A control character has six bytes. */
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** As JSON: a control character has six bytes. */
 const bytesOf = (fields: SpanFields | undefined): number => {
   let bytes = 0;
   for (const name in fields) {
     const value = fields[name];
-    if (typeof value === "string" || typeof value === "object")
-      bytes += Buffer.byteLength(JSON.stringify(value));
+    if (typeof value === "string" || typeof value === "object") bytes += jsonBytes(value);
   }
   return bytes;
 };
@@ -61,146 +54,183 @@ const nameIn = (given: unknown): string =>
 const modelIn = (fields: SpanFields | undefined): string | undefined =>
   typeof fields?.["model"] === "string" ? fields["model"] : undefined;
 
-/** Of spans that are not exported. */
-const NOT_EXPORTED = {
-  run: <Result>(work: () => Result): Result => work(),
-  said: (): void => undefined,
-};
-
 const rounded = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
-/**
- * Records the spans and the usage of one attempt in memory.
- * @param keepsSpans false: only usage
- * @param exported the attempt's span of OpenTelemetry
- */
-export const createRecorder = (keepsSpans: boolean, exported?: ExportedParent) => {
-  const startedAt = performance.now();
-  const now = (): number => rounded(performance.now() - startedAt);
-  let lastId = 0;
-  let bytes = 0;
-  let dropped = 0;
-  let droppedTaken = 0;
-  let pending: Span[] = [];
-  const usage = createUsageSums();
-  let calls: EndedCall[] = [];
-  let slowestNode: SlowestNode | undefined;
-  let onUsage: (() => void) | undefined;
+/** Code of the graph that runs inside the attempt, or inside a span. Objects instead of closures: each node has one. */
+class Scope implements TraceScope {
+  constructor(
+    protected readonly recorder: Recorder,
+    /** Of the span that contains spans begun here; undefined: none. */
+    readonly parentId: number | undefined,
+    protected readonly exported: ExportedParent | undefined,
+  ) {}
 
-  const scopeAt = (parent: number | undefined, above: ExportedParent | undefined): TraceScope => ({
-    tracesNodes: keepsSpans || above !== undefined,
-    begin: (kind, name, fields) => begin(parent, above, kind, name, fields),
-    used(used) {
-      usage.add({ ...used, calls: 1 });
-      onUsage?.();
-    },
-    now,
-  });
+  get tracesNodes(): boolean {
+    return this.recorder.keepsSpans || this.exported !== undefined;
+  }
+  begin(kind: SpanKind, name: string, fields?: SpanFields): OpenSpan {
+    return this.recorder.begin(kind, name, fields, this.parentId, this.exported);
+  }
+  used(usage: ModelUsage): void {
+    this.recorder.used(usage);
+  }
+  now(): number {
+    return this.recorder.now();
+  }
+}
 
-  const noteCall = (kind: SpanKind, name: string, seconds: number, failed: boolean): void => {
-    if (kind === "node" || calls.length === CALLS_AT_MOST) return;
-    calls.push({ kind, name, seconds, failed });
-  };
+interface Beginning {
+  kind: SpanKind;
+  name: string;
+  fields: SpanFields | undefined;
+  startMs: number;
+  /** Of the span above. */
+  parent: number | undefined;
+}
 
-  /** A span that is only counted. */
-  const countedOnly = (
-    parent: number | undefined,
-    out: ExportedSpan | undefined,
-    kind: SpanKind,
-    name: string,
-  ): OpenSpan => {
-    const begunAt = performance.now();
-    const { run, said } = out ?? NOT_EXPORTED;
-    return {
-      scope: scopeAt(parent, out?.children),
-      run,
-      said,
-      end(status, further) {
-        out?.end(status, further);
-        noteCall(
-          kind,
-          modelIn(further) ?? name,
-          (performance.now() - begunAt) / MS_PER_SECOND,
-          status === "error",
-        );
-      },
-    };
-  };
+/** Open or ended; also the scope of its code. */
+class Span extends Scope implements OpenSpan {
+  #endMs: number | undefined;
+  #status: SpanStatus | undefined;
+  #endFields: SpanFields | undefined;
+  #isTaken = false;
 
-  const begin = (
-    parent: number | undefined,
-    above: ExportedParent | undefined,
+  /** `id`: undefined for a span that is only counted. */
+  constructor(
+    recorder: Recorder,
+    readonly id: number | undefined,
+    readonly beginning: Beginning,
+    private readonly out: ExportedSpan | undefined,
+  ) {
+    super(recorder, id ?? beginning.parent, out?.children);
+  }
+
+  get scope(): this {
+    return this;
+  }
+  run<Result>(work: () => Result): Result {
+    return this.out === undefined ? work() : this.out.run(work);
+  }
+  said(direction: "input" | "output", value: () => unknown): void {
+    this.out?.said(direction, value);
+  }
+
+  end(status: SpanStatus, fields?: SpanFields): void {
+    if (this.#endMs !== undefined) return;
+    this.#endMs = this.recorder.now();
+    this.#status = status;
+    this.out?.end(status, fields);
+    this.#endFields = this.recorder.ended(this, this.#endMs, status, fields);
+    if (this.#isTaken) this.recorder.keep(this);
+  }
+
+  /** JSON of what was not taken yet. */
+  take(): string {
+    const { kind, name, fields, startMs, parent } = this.beginning;
+    const end = { end_ms: this.#endMs, status: this.#status, ...this.#endFields };
+    const taken = this.#isTaken
+      ? { id: this.id, ...end }
+      : { id: this.id, parent, kind, name, start_ms: startMs, ...fields, ...end };
+    this.#isTaken = true;
+    return JSON.stringify(taken);
+  }
+}
+
+/** Records the spans and the usage of one attempt in memory. */
+export class Recorder {
+  readonly #startedAt = performance.now();
+  #lastId = 0;
+  #bytes = 0;
+  #dropped = 0;
+  #droppedTaken = 0;
+  #pending: Span[] = [];
+  #calls: EndedCall[] = [];
+  #slowestNode: SlowestNode | undefined;
+  #onUsage: (() => void) | undefined;
+  readonly #usage = new UsageSums();
+  readonly root: TraceScope;
+
+  /**
+   * @param keepsSpans false: only usage
+   * @param exported the attempt's span of OpenTelemetry
+   */
+  constructor(
+    readonly keepsSpans: boolean,
+    exported?: ExportedParent,
+  ) {
+    this.root = new Scope(this, undefined, exported);
+  }
+
+  /** Milliseconds since the attempt began. */
+  now(): number {
+    return rounded(performance.now() - this.#startedAt);
+  }
+
+  used(usage: ModelUsage): void {
+    this.#usage.add({ ...usage, calls: 1 });
+    this.#onUsage?.();
+  }
+
+  begin(
     kind: SpanKind,
     given: unknown,
-    fields?: SpanFields,
-  ): OpenSpan => {
-    const name = nameIn(given);
-    const out = above?.begin(kind, name, fields, now());
-    if (!keepsSpans) return countedOnly(parent, out, kind, name);
-    bytes += RECORD_BYTES + bytesOf({ name, ...fields });
-    if (bytes > TRACE_BYTES_AT_MOST) {
-      dropped += 1;
-      return countedOnly(parent, out, kind, name);
+    fields: SpanFields | undefined,
+    parent: number | undefined,
+    exported: ExportedParent | undefined,
+  ): OpenSpan {
+    const beginning = { kind, name: nameIn(given), fields, startMs: this.now(), parent };
+    const out = exported?.begin(kind, beginning.name, fields, beginning.startMs);
+    if (!this.keepsSpans) return new Span(this, undefined, beginning, out);
+    this.#bytes += RECORD_BYTES + jsonBytes(beginning.name) + bytesOf(fields);
+    if (this.#bytes > TRACE_BYTES_AT_MOST) {
+      this.#dropped += 1;
+      return new Span(this, undefined, beginning, out);
     }
-    const id = (lastId += 1);
-    const startMs = now();
-    const start = {
-      id,
-      ...(parent === undefined ? {} : { parent }),
-      kind,
-      name,
-    };
-    const span: Span = {
-      id,
-      isTaken: false,
-      start: { ...start, start_ms: startMs, ...fields },
-      end: undefined,
-    };
-    pending.push(span);
-    const end = (status: SpanStatus, further?: SpanFields): void => {
-      if (span.end !== undefined) return;
-      out?.end(status, further);
-      const ms = now() - startMs;
-      if (kind === "node" && parent === undefined && ms > (slowestNode?.ms ?? -1)) slowestNode = { name, ms };
-      noteCall(kind, modelIn(further) ?? name, ms / MS_PER_SECOND, status === "error");
-      bytes += bytesOf(further);
-      const kept = bytes > TRACE_BYTES_AT_MOST ? undefined : further;
-      span.end = { end_ms: now(), status, ...kept };
-      if (span.isTaken) pending.push(span);
-    };
-    const { run, said } = out ?? NOT_EXPORTED;
-    return { scope: scopeAt(id, out?.children), run, said, end };
-  };
+    const span = new Span(this, (this.#lastId += 1), beginning, out);
+    this.#pending.push(span);
+    return span;
+  }
 
-  return {
-    root: scopeAt(undefined, exported),
+  /** Counts the end; returns the fields that there is room for. */
+  ended(
+    { id, beginning: { kind, name, startMs, parent } }: Span,
+    endMs: number,
+    status: SpanStatus,
+    fields: SpanFields | undefined,
+  ): SpanFields | undefined {
+    const ms = endMs - startMs;
+    if (kind !== "node")
+      this.#noteCall(kind, modelIn(fields) ?? name, ms / MS_PER_SECOND, status === "error");
+    else if (parent === undefined && ms > (this.#slowestNode?.ms ?? -1)) this.#slowestNode = { name, ms };
+    if (id === undefined) return undefined;
+    this.#bytes += bytesOf(fields);
+    return this.#bytes > TRACE_BYTES_AT_MOST ? undefined : fields;
+  }
 
-    /** Called after each call of a model that reported its usage. */
-    onUsage(listener: () => void): void {
-      onUsage = listener;
-    },
+  keep(span: Span): void {
+    if (span.id !== undefined) this.#pending.push(span);
+  }
 
-    /** Undefined if nothing was recorded since the last time. */
-    take(): TraceRecords | undefined {
-      const records = pending.map((span) => {
-        const record = span.isTaken
-          ? { id: span.id, ...span.end }
-          : span.end === undefined
-            ? span.start
-            : { ...span.start, ...span.end };
-        span.isTaken = true;
-        return JSON.stringify(record);
-      });
-      if (dropped > droppedTaken) records.push(JSON.stringify({ dropped: dropped - droppedTaken }));
-      const used = usage.take();
-      if (records.length + used.length + calls.length === 0) return undefined;
-      const taken = { spans: records.join(","), usage: used, calls, slowestNode };
-      pending = [];
-      calls = [];
-      droppedTaken = dropped;
-      return taken;
-    },
-  };
-};
+  #noteCall(kind: EndedCall["kind"], name: string, seconds: number, failed: boolean): void {
+    if (this.#calls.length < CALLS_AT_MOST) this.#calls.push({ kind, name, seconds, failed });
+  }
 
-export type Recorder = ReturnType<typeof createRecorder>;
+  /** Called after each call of a model that reported its usage. */
+  onUsage(listener: () => void): void {
+    this.#onUsage = listener;
+  }
+
+  /** Undefined if nothing was recorded since the last time. */
+  take(): TraceRecords | undefined {
+    const records = this.#pending.map((span) => span.take());
+    const dropped = this.#dropped - this.#droppedTaken;
+    if (dropped > 0) records.push(JSON.stringify({ dropped }));
+    const usage = this.#usage.take();
+    if (records.length + usage.length + this.#calls.length === 0) return undefined;
+    const taken = { spans: records.join(","), usage, calls: this.#calls, slowestNode: this.#slowestNode };
+    this.#pending = [];
+    this.#calls = [];
+    this.#droppedTaken = this.#dropped;
+    return taken;
+  }
+}

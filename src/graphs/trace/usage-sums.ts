@@ -10,34 +10,36 @@ const MODELS_AT_MOST = 100;
 const OTHER_MODELS = "other models";
 
 /** Sums usage by model, because a run may call models more often than its records are handed over. */
-export const createUsageSums = () => {
-  const known = new Set<string>();
-  let sums = new Map<string, SummedUsage>();
-  const nameOf = (model: string): string => {
+export class UsageSums {
+  #known: Set<string> | undefined;
+  #sums: Map<string, SummedUsage> | undefined;
+
+  #nameOf(model: string): string {
+    const known = (this.#known ??= new Set());
     if (known.size < MODELS_AT_MOST) known.add(model);
     return known.has(model) ? model : OTHER_MODELS;
-  };
-  return {
-    add(used: SummedUsage): void {
-      const model = nameOf(used.model);
-      const sum = sums.get(model);
-      if (sum === undefined) {
-        sums.set(model, { ...used, model });
-        return;
-      }
-      sum.calls += used.calls;
-      sum.input_tokens += used.input_tokens;
-      sum.output_tokens += used.output_tokens;
-      sum.cache_read_tokens += used.cache_read_tokens;
-      sum.cache_creation_tokens += used.cache_creation_tokens;
-      sum.reasoning_tokens += used.reasoning_tokens;
-    },
+  }
 
-    /** What was added since the last time. */
-    take(): SummedUsage[] {
-      const taken = [...sums.values()];
-      sums = new Map();
-      return taken;
-    },
-  };
-};
+  add(used: SummedUsage): void {
+    const model = this.#nameOf(used.model);
+    const sums = (this.#sums ??= new Map());
+    const sum = sums.get(model);
+    if (sum === undefined) {
+      sums.set(model, { ...used, model });
+      return;
+    }
+    sum.calls += used.calls;
+    sum.input_tokens += used.input_tokens;
+    sum.output_tokens += used.output_tokens;
+    sum.cache_read_tokens += used.cache_read_tokens;
+    sum.cache_creation_tokens += used.cache_creation_tokens;
+    sum.reasoning_tokens += used.reasoning_tokens;
+  }
+
+  /** What was added since the last time. */
+  take(): SummedUsage[] {
+    const taken = this.#sums === undefined ? [] : [...this.#sums.values()];
+    this.#sums = undefined;
+    return taken;
+  }
+}
