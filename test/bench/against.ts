@@ -160,6 +160,8 @@ export interface AgainstOptions {
   node: ServerNode;
   /** A quarter of the turns. */
   quick: boolean;
+  /** Of the server of this checkout. */
+  environment?: Readonly<Record<string, string>>;
   /** Also prints the statements of each server, and their cost. */
   statements: boolean;
   /** A folder for each server's CPU profile; also compares the profiles by component. */
@@ -183,7 +185,7 @@ export const compareAgainst = async (options: AgainstOptions): Promise<string> =
   const servers: ServerUnderTest[] = [];
   for (const [name, place] of [
     ["there", { root: other.root }],
-    ["here", { root: ROOT, node: node.path }],
+    ["here", { root: ROOT, node: node.path, environment: options.environment }],
   ] as const) {
     const nodeOptions =
       profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${join(profileFolder, name)}`];

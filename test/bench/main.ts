@@ -69,6 +69,7 @@ const HELP = `npm run bench -- [options]
                    With --against, also print the time of each package and district in both.
   --against commit What a run costs here and in another commit, by turns (of wait, stream, ten-steps, search).
                    Also a folder with a checkout of it.
+  --with NAME=value  With --against: a variable of this checkout's server. Also several times.
   --node version   Run the server on this Node, from npm's package 'node'; with --against only the one of this checkout.
   --counts         Measure no time: count statements, rows, WAL and calls of a request, with --against also of another commit.
   --statements     After each scenario, show what the server asked of the database.
@@ -93,6 +94,7 @@ const { values: options } = parseArgs({
     draw: { type: "string" },
     profile: { type: "string" },
     against: { type: "string" },
+    with: { type: "string", multiple: true, default: [] },
     node: { type: "string" },
     counts: { type: "boolean", default: false },
     statements: { type: "boolean", default: false },
@@ -176,10 +178,16 @@ const against = (commit: string): Promise<void> =>
     const { quick, statements } = options;
     const only = options.only?.split(",").map((name) => name.trim());
     const node = await chosenNode();
-    const loadBefore = currentLoad();
-    console.log(
-      `\n${await compareAgainst({ commit, only, node, quick, statements, profileFolder, closers, progress })}`,
+    const environment = Object.fromEntries(
+      options.with.map((text) => {
+        const end = text.indexOf("=");
+        if (end < 1) throw new Error(`--with ${text} is not of the form NAME=value.`);
+        return [text.slice(0, end), text.slice(end + 1)];
+      }),
     );
+    const loadBefore = currentLoad();
+    const compared = { commit, only, node, environment, quick, statements, profileFolder, closers, progress };
+    console.log(`\n${await compareAgainst(compared)}`);
     console.log(`Load before: ${loadBefore.toFixed(1)}.`);
   });
 

@@ -53,6 +53,7 @@ export interface ServerOptions {
   nodeOptions: readonly string[];
   /** Another checkout of this project, whose server and graphs run instead. */
   root?: string;
+  environment?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The environment of a server: this process's own, without variables that would change the server. */
@@ -112,6 +113,7 @@ export const spawnProcess = (
 export const createServerUnderTest = async ({
   node = process.execPath,
   nodeOptions,
+  environment: own = {},
   root = ROOT,
 }: ServerOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "threadloom-bench-"));
@@ -183,7 +185,7 @@ export const createServerUnderTest = async ({
         ],
         ...argv,
       ],
-      { cwd: root, environment: { LOG_FORMAT: "json", ...environment } },
+      { cwd: root, environment: { LOG_FORMAT: "json", ...own, ...environment } },
     );
     const clients: HttpClient[] = [];
     const stop = async (): Promise<void> => {
