@@ -38,7 +38,7 @@ export const traceRequests = (app: FastifyInstance): void => {
       [ATTRIBUTES.requestId]: request.id,
     };
     const kind = SpanKind.SERVER;
-    const span = tracer.startSpan(SPANS.request(method, route), { kind, attributes }, parent);
+    const span = tracer().startSpan(SPANS.request(method, route), { kind, attributes }, parent);
     raw.once("close", () => {
       if (raw.headersSent) span.setAttribute(ATTRIBUTES.statusCode, raw.statusCode);
       if (raw.statusCode >= FAULT) span.setStatus({ code: SpanStatusCode.ERROR });

@@ -42,7 +42,7 @@ export const exportAttempt = (
     [ATTRIBUTES.queueSeconds]: queued,
   };
   const kind = SpanKind.CONSUMER;
-  const span = tracer.startSpan(SPANS.attempt(run.graph_id), { kind, attributes }, parent);
+  const span = tracer().startSpan(SPANS.attempt(run.graph_id), { kind, attributes }, parent);
   return {
     spans: { parent: traceContextOf(trace.setSpan(parent, span)), contents },
     traceId: span.spanContext().traceId,

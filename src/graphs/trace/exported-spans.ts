@@ -122,7 +122,7 @@ const below = (parent: Context, contents: boolean): ExportedParent => ({
     if (contents && typeof fields["arguments"] === "string")
       attributes[ATTRIBUTES.toolArguments] = fields["arguments"];
     const otelKind = kind === "model" ? OtelKind.CLIENT : OtelKind.INTERNAL;
-    const span = tracer.startSpan(NAMES[kind](name), { kind: otelKind, attributes }, parent);
+    const span = tracer().startSpan(NAMES[kind](name), { kind: otelKind, attributes }, parent);
     const inside = trace.setSpan(parent, span);
     const children = below(inside, contents);
     return {

@@ -32,8 +32,8 @@ const hasMeter = (): boolean =>
 /** Whether an SDK of OpenTelemetry is registered in this process: `sdk.ts`, or one of the project. */
 export const isTelemetryOn = (): boolean => hasTracer() || hasMeter();
 
-/** Does nothing until an SDK is registered. */
-export const tracer: Tracer = trace.getTracer(SCOPE);
+/** Does nothing without an SDK. Not a constant: a copy of the API keeps its own answer when another copy registers the SDK. */
+export const tracer = (): Tracer => trace.getTracer(SCOPE);
 
 /** Empty if `from` has no span. */
 export const traceContextOf = (from: Context): TraceContext => {

@@ -7,7 +7,7 @@ import { traceContextOf, tracer, type TraceContext } from "../../../platform/tel
  */
 export const exportCreation = (runId: string, threadId: string): TraceContext | undefined => {
   const attributes = { [ATTRIBUTES.run]: runId, [ATTRIBUTES.conversation]: threadId };
-  const span = tracer.startSpan(SPANS.creation, { kind: SpanKind.PRODUCER, attributes });
+  const span = tracer().startSpan(SPANS.creation, { kind: SpanKind.PRODUCER, attributes });
   if (!isSpanContextValid(span.spanContext())) return undefined;
   span.end();
   return traceContextOf(trace.setSpan(context.active(), span));
