@@ -127,6 +127,7 @@ test.each([
 
     const lineOf = (searched: string) =>
       logOf(server).find(({ msg, text }) => msg === searched || text === searched);
+    await eventually("the run's line is there", () => lineOf("run ended"));
     expect(lineOf("run ended")).toMatchObject({ trace_id: TRACE_ID, slowest_node: expect.any(String) });
     await eventually("the graph's line is there", () => lineOf("a line of the graph"));
     expect(lineOf("a line of the graph")).toMatchObject({
