@@ -1,4 +1,4 @@
-import { diag, DiagLogLevel } from "@opentelemetry/api";
+import { context, diag, DiagLogLevel, ROOT_CONTEXT } from "@opentelemetry/api";
 import type { NodeSDK } from "@opentelemetry/sdk-node";
 import type { Logger } from "../lib/logger.ts";
 import { within } from "../lib/within.ts";
@@ -17,26 +17,45 @@ const COMPLAINT_CHARACTERS = 500;
 /** Not the process's: its command line may hold passwords. */
 const DEFAULTS = { OTEL_NODE_RESOURCE_DETECTORS: "env,host,os,serviceinstance", OTEL_LOGS_EXPORTER: "none" };
 
-/** Whether the standard variables name a receiver or an exporter. */
-export const isTelemetryConfigured = (environment: Readonly<Environment>): boolean => {
-  if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return false;
-  const has = (name: string): boolean => !["", "none", undefined].includes(environment[name]?.trim());
-  return (
-    has("OTEL_EXPORTER_OTLP_ENDPOINT") ||
-    SIGNALS.some((signal) => has(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) || has(`OTEL_${signal}_EXPORTER`))
-  );
+/** Whether the standard variables name a receiver or an exporter for this signal. */
+const isExported = (signal: (typeof SIGNALS)[number], environment: Readonly<Environment>): boolean => {
+  const valueOf = (name: string): string => environment[name]?.trim() ?? "";
+  const exporter = valueOf(`OTEL_${signal}_EXPORTER`);
+  if (exporter !== "") return exporter !== "none";
+  return valueOf("OTEL_EXPORTER_OTLP_ENDPOINT") + valueOf(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) !== "";
 };
 
-/** What the SDK logs: each text once a minute. */
+/** Whether the standard variables ask for spans or metrics. */
+export const isTelemetryConfigured = (environment: Readonly<Environment>): boolean =>
+  environment["OTEL_SDK_DISABLED"]?.trim().toLowerCase() !== "true" &&
+  SIGNALS.some((signal) => isExported(signal, environment));
+
+/** The SDK logs an error as JSON, with its stack. `data` is what the receiver answered. */
+const reasonOf = (logged: string): string => {
+  try {
+    const { message, code, data } = JSON.parse(logged) as Record<string, unknown>;
+    const parts = [message || code, data].filter((part) => typeof part === "string" && part !== "");
+    return parts.length === 0 ? logged : parts.join(": ");
+  } catch {
+    return logged;
+  }
+};
+
+/** What the SDK logs: each text once a minute, whatever the numbers in it. */
 const logComplaints = (logger: Logger): void => {
   const seen = new Map<string, number>();
-  const complain = (message: string): void => {
-    const text = message.slice(0, COMPLAINT_CHARACTERS);
+  const complain = (...logged: unknown[]): void => {
+    const parts = logged.map((part) => (typeof part === "string" ? reasonOf(part) : String(part)));
+    const reason = parts.join(": ").slice(0, COMPLAINT_CHARACTERS);
+    // It says "SDK will not be initialized", but only spans are switched off, as the operator asked.
+    if (reason.startsWith('OTEL_TRACES_EXPORTER contains "none"')) return;
+    const key = reason.replaceAll(/\d+/g, "0");
     const now = performance.now();
-    if (now - (seen.get(text) ?? -Infinity) < REPEATED_AFTER_MS) return;
+    if (now - (seen.get(key) ?? -Infinity) < REPEATED_AFTER_MS) return;
     if (seen.size === COMPLAINTS_AT_MOST) seen.clear();
-    seen.set(text, now);
-    logger.warn({ reason: text }, "OpenTelemetry reports a problem");
+    seen.set(key, now);
+    // The active span is of any request.
+    context.with(ROOT_CONTEXT, () => logger.warn({ reason }, "OpenTelemetry reports a problem"));
   };
   const silent = (): void => undefined;
   diag.setLogger(
@@ -73,6 +92,10 @@ export const startTelemetry = async (
 ): Promise<TelemetrySdk | undefined> => {
   if (!isTelemetryConfigured(environment) || isTelemetryOn()) return undefined;
   for (const [name, value] of Object.entries(DEFAULTS)) environment[name] ??= value;
+  const signals = SIGNALS.filter((signal) => isExported(signal, environment));
+  // Otherwise the SDK sends a signal without a receiver to its default address.
+  for (const signal of SIGNALS)
+    if (!signals.includes(signal)) environment[`OTEL_${signal}_EXPORTER`] = "none";
   const isNamed =
     environment["OTEL_SERVICE_NAME"] !== undefined ||
     environment["OTEL_RESOURCE_ATTRIBUTES"]?.includes("service.name=") === true;
@@ -81,10 +104,11 @@ export const startTelemetry = async (
   const sdk = new Sdk(isNamed ? {} : { serviceName: "threadloom" });
   if (environment["OTEL_LOG_LEVEL"] === undefined) logComplaints(logger);
   sdk.start();
+  logger.info({ signals: signals.map((signal) => signal.toLowerCase()) }, "exporting by OpenTelemetry");
   return {
     async close() {
       await within(SHUTDOWN_MS, sdk.shutdown()).catch((error: unknown) => {
-        logger.warn({ err: error }, "OpenTelemetry could not send everything");
+        logger.warn({ reason: (error as Error).message }, "OpenTelemetry could not send everything");
       });
     },
   };

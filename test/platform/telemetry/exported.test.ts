@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
+import Fastify from "fastify";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
@@ -44,6 +45,9 @@ const startWith = (
 
 const clientOf = (apiUrl: string, headers: Record<string, string> = {}) =>
   new Client({ apiUrl, apiKey: null, defaultHeaders: headers });
+
+const complaintsOf = (server: ServerProcess) =>
+  logOf(server).filter(({ msg }) => msg === "OpenTelemetry reports a problem");
 
 /** The names from the root to the span. */
 const pathOf = (spans: ReceivedSpan[], span: ReceivedSpan): string => {
@@ -213,9 +217,48 @@ test("a dead receiver delays no run, and the log says once that nothing can be e
   const client = clientOf(await server.address());
   for (let run = 0; run < 5; run += 1)
     await client.runs.wait(null, "agent", { input: { messages: [{ role: "user", content: "hello" }] } });
-  const complaints = () => logOf(server).filter(({ msg }) => msg === "OpenTelemetry reports a problem");
+  const complaints = () => complaintsOf(server);
   await eventually("the log says it", () => complaints().length > 0);
   server.child.kill("SIGTERM");
   expect(await server.exit()).toBe(0);
   expect(complaints().length).toBeLessThan(10);
+  // A problem of the exporter belongs to no request.
+  expect(complaints().filter(({ trace_id }) => trace_id !== undefined)).toEqual([]);
 });
+
+test("the log says in a sentence why a receiver refuses, and what it answered", async () => {
+  const app = Fastify();
+  app.addContentTypeParser("*", (_request, _body, done) => done(null));
+  app.post("/v1/traces", (_request, reply) => reply.code(401).send("no such key"));
+  const url = await app.listen({ port: 0, host: "127.0.0.1" });
+  onTestFinished(() => app.close());
+  const server = startWith(await aDatabase(), url, [], { OTEL_METRICS_EXPORTER: "none" });
+  await clientOf(await server.address()).threads.create();
+  await eventually("the log says it", () => complaintsOf(server).length > 0);
+  expect(complaintsOf(server)).toMatchObject([{ reason: "Unauthorized: no such key" }]);
+});
+
+test.each([
+  ["traces", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "/v1/traces" }],
+  ["metrics", { OTEL_EXPORTER_OTLP_ENDPOINT: "", OTEL_TRACES_EXPORTER: "none" }],
+])(
+  "only %s are exported if the variables ask for no more, and nothing complains",
+  async (signal, variables) => {
+    const receiver = await aReceiver();
+    const environment = Object.entries(variables).map(([name, value]) => [
+      name,
+      name.endsWith("ENDPOINT") ? receiver.url + value : value,
+    ]);
+    const server = startWith(await aDatabase(), undefined, [], Object.fromEntries(environment));
+    await clientOf(await server.address()).threads.create();
+    const received = () => ({ traces: receiver.spans.length > 0, metrics: receiver.metrics.size > 0 });
+    await eventually("it has arrived", () => received()[signal as "traces" | "metrics"]);
+    server.child.kill("SIGTERM");
+    expect(await server.exit()).toBe(0);
+    expect(received()).toEqual({ traces: signal === "traces", metrics: signal === "metrics" });
+    expect(complaintsOf(server)).toEqual([]);
+    expect(logOf(server).find(({ msg }) => msg === "exporting by OpenTelemetry")).toMatchObject({
+      signals: [signal],
+    });
+  },
+);
