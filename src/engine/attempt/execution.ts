@@ -90,8 +90,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       // Later attempts begin late because of a fault, not of the queue.
       const queued = number === 1 ? queuedSeconds(run) : undefined;
       const exported = telemetry && exportAttempt(run, queued, telemetry);
-      const traceId = exported && { trace_id: exported.traceId };
-      const log = logger.child({ run_id, thread_id, graph_id, attempt: number, ...traceId });
+      const log = logger.child({ run_id, thread_id, graph_id, attempt: number });
       const channel = hub.open({
         threadId: run.thread_id,
         runId: run.run_id,
@@ -184,7 +183,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         ...selectorOf(run),
         stop,
         wantValues: () => attempt.wantValues(),
-        ended: settle(),
+        ended: exported === undefined ? settle() : exported.run(settle),
       };
     },
   };

@@ -1,4 +1,4 @@
-import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { SpanExport } from "../../graphs/trace/exported-spans.ts";
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import { ATTRIBUTES, OPERATIONS, SPANS } from "../../platform/telemetry/names.ts";
@@ -17,6 +17,8 @@ export interface ExportedAttempt {
   readonly spans: SpanExport;
   /** For log lines. */
   readonly traceId: string;
+  /** Otherwise the attempt runs in the context of the request that woke the worker. */
+  run<Result>(work: () => Result): Result;
   /** Undefined: the run continues elsewhere. */
   end(ending: { status: string; error: JsonObject | null; usage?: Readonly<UsageTotal> } | undefined): void;
 }
@@ -43,9 +45,11 @@ export const exportAttempt = (
   };
   const kind = SpanKind.CONSUMER;
   const span = tracer().startSpan(SPANS.attempt(run.graph_id), { kind, attributes }, parent);
+  const inside = trace.setSpan(parent, span);
   return {
-    spans: { parent: traceContextOf(trace.setSpan(parent, span)), contents },
+    spans: { parent: traceContextOf(inside), contents },
     traceId: span.spanContext().traceId,
+    run: (work) => context.with(inside, work),
     end(ending) {
       const { status, error, usage } = ending ?? {};
       const failed = status === "error" || status === "timeout";

@@ -33,6 +33,11 @@ export interface ExportedSpan extends Pick<OpenSpan, "run" | "said"> {
 
 /** Of one call; the newest count. */
 const MESSAGES_AT_MOST = 50;
+/** Of one message. */
+const TOOL_CALLS_AT_MOST = 20;
+const ROLE_LENGTH_AT_MOST = 100;
+/** Of all messages of one call, in characters. */
+const MESSAGES_LENGTH_AT_MOST = 65_536;
 const MS_PER_SECOND = 1_000;
 
 interface Fields {
@@ -88,27 +93,42 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
 interface Message {
   type?: unknown;
   content?: unknown;
-  tool_calls?: unknown[];
+  tool_calls?: unknown;
 }
 
 /** By the conventions' schema of messages. */
-const messageAsJson = (given: unknown): object => {
-  const { type, content, tool_calls = [] } = given as Message;
-  return {
-    role: ROLES.get(type) ?? String(type),
-    parts: [
-      { type: "text", content: shownValue(content) },
-      ...tool_calls.map((call) => ({ type: "tool_call", content: shownValue(call) })),
-    ],
-  };
-};
-
-const messagesAsJson = (value: unknown): string => {
+const messageAsJson = (given: unknown): string => {
   try {
-    const messages = Array.isArray(value) ? (value as unknown[]) : [];
-    return JSON.stringify(messages.slice(-MESSAGES_AT_MOST).map(messageAsJson));
+    const { type, content, tool_calls: calls } = given as Message;
+    const shownCalls = Array.isArray(calls) ? (calls as unknown[]).slice(0, TOOL_CALLS_AT_MOST) : [];
+    return JSON.stringify({
+      role: ROLES.get(type) ?? String(type).slice(0, ROLE_LENGTH_AT_MOST),
+      parts: [
+        { type: "text", content: shownValue(content) },
+        ...shownCalls.map((call) => ({ type: "tool_call", content: shownValue(call) })),
+      ],
+    });
   } catch {
     // Reading the messages of a graph may throw.
+    return '{"role":"unknown","parts":[]}';
+  }
+};
+
+const messagesAsJson = (value: () => unknown): string => {
+  try {
+    const given = value();
+    const newest = Array.isArray(given) ? (given as unknown[]).slice(-MESSAGES_AT_MOST) : [];
+    const shown: string[] = [];
+    let length = 0;
+    for (const message of newest.reverse()) {
+      const json = messageAsJson(message);
+      length += json.length;
+      if (length > MESSAGES_LENGTH_AT_MOST) break;
+      shown.unshift(json);
+    }
+    return `[${shown.join(",")}]`;
+  } catch {
+    // As above: the list itself may throw, too.
     return "[]";
   }
 };
@@ -131,7 +151,7 @@ const below = (parent: Context, contents: boolean): ExportedParent => ({
       said(direction, value) {
         if (!contents || !span.isRecording()) return;
         const attribute = direction === "input" ? ATTRIBUTES.inputMessages : ATTRIBUTES.outputMessages;
-        span.setAttribute(attribute, messagesAsJson(value()));
+        span.setAttribute(attribute, messagesAsJson(value));
       },
       end(status, further = {}) {
         const ended = further as Fields;

@@ -13,8 +13,8 @@ import { SCOPE } from "./names.ts";
 /** What a propagator writes: `traceparent`, and further headers of the trace. JSON. */
 export type TraceContext = Readonly<Record<string, string>>;
 
-/** In characters; longer ones are dropped. The headers of a request have 16 KB at most. */
-const TRACE_CONTEXT_AT_MOST = 8_192;
+/** In bytes. Each run stores its own: `traceparent` and `tracestate` have 600 at most. */
+const TRACE_CONTEXT_AT_MOST = 1_024;
 
 const hasTracer = (): boolean => {
   const provider = trace.getTracerProvider();
@@ -35,15 +35,21 @@ export const isTelemetryOn = (): boolean => hasTracer() || hasMeter();
 /** Does nothing without an SDK. Not a constant: a copy of the API keeps its own answer when another copy registers the SDK. */
 export const tracer = (): Tracer => trace.getTracer(SCOPE);
 
-/** Empty if `from` has no span. */
-export const traceContextOf = (from: Context): TraceContext => {
+const injected = (from: Context): TraceContext | undefined => {
   const carrier: Record<string, string> = {};
   propagation.inject(from, carrier);
-  return JSON.stringify(carrier).length > TRACE_CONTEXT_AT_MOST ? {} : carrier;
+  return Buffer.byteLength(JSON.stringify(carrier)) > TRACE_CONTEXT_AT_MOST ? undefined : carrier;
 };
+
+/** Empty if `from` has no span. Leaves out baggage that is too long. */
+export const traceContextOf = (from: Context): TraceContext =>
+  injected(from) ?? injected(propagation.deleteBaggage(from)) ?? {};
 
 export const contextOf = (carrier: TraceContext | undefined): Context =>
   carrier === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, carrier);
+
+/** For work that outlives the request that started it, for example through timers. */
+export const outsideTraces = <Result>(work: () => Result): Result => context.with(ROOT_CONTEXT, work);
 
 /** For log lines: of the active span, if there is one. */
 export const activeTraceIds = (): { trace_id?: string; span_id?: string } => {

@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { context, createContextKey, ROOT_CONTEXT } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createScheduler } from "../../../src/api/crons/firing/scheduler.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
@@ -78,4 +80,22 @@ test("the scheduler does not poll before it is opened, or after it is closed", a
   scheduler.wake();
   await vi.advanceTimersByTimeAsync(120_000);
   expect(looks).toEqual(["02:30.000"]);
+});
+
+test("runs of crons do not belong to the trace of the request that created the newest cron", async () => {
+  const manager = new AsyncLocalStorageContextManager().enable();
+  context.setGlobalContextManager(manager);
+  onTestFinished(() => context.disable());
+  const request = createContextKey("request");
+  const requests: unknown[] = [];
+  const { scheduler } = aScheduler(() => {
+    requests.push(context.active().getValue(request));
+    return null;
+  });
+  scheduler.open();
+  await vi.advanceTimersByTimeAsync(0);
+  context.with(ROOT_CONTEXT.setValue(request, "the request"), () => scheduler.wake());
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(requests).toEqual([undefined, undefined, undefined]);
+  await scheduler.close();
 });

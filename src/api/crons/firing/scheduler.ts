@@ -1,6 +1,7 @@
 import { logFailure } from "../../../platform/database/outages.ts";
 import { createBackOff } from "../../../platform/lib/back-off.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
+import { outsideTraces } from "../../../platform/telemetry/telemetry.ts";
 import { LOCKED_ELSEWHERE_MS, type Firing } from "./firing.ts";
 
 export interface Scheduler {
@@ -67,7 +68,8 @@ export const createScheduler = (firing: Pick<Firing, "poll" | "fire">, logger: L
       opened = true;
       round();
     },
-    wake: round,
+    // A request wakes it, and later runs of crons are not that request's.
+    wake: () => outsideTraces(round),
     async close() {
       closed = true;
       clearTimeout(timer);
