@@ -1,3 +1,4 @@
+import { context } from "@opentelemetry/api";
 import type { WebSocket } from "ws";
 import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Reauthorize } from "../../../access/reauthorization/groups.ts";
@@ -155,7 +156,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     await perform(envelope);
   };
 
-  socket.on("message", (data, isBinary) => {
+  const onMessage = (data: unknown, isBinary: boolean): void => {
     // A paused socket still emits the rest of its chunk. Resuming after each answer would read another chunk of a
     // thousand messages.
     socket.pause();
@@ -173,7 +174,9 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
         onIdle();
         socket.resume();
       });
-  });
+  };
+  // Messages arrive outside the context of the request that opened the socket.
+  socket.on("message", context.bind(context.active(), onMessage));
   const refuse = (reason: unknown): void =>
     shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
   void deliver(merged, createSocketSink(shared), onFault, { refuse });
