@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Budget } from "../../graphs/project/usage.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
@@ -19,23 +20,42 @@ interface Used {
 /** Clients need not ask more often, although a budget may be raised at any time. */
 const RETRY_SECONDS = 60;
 
-const SUMS =
-  "coalesce(sum(u.input_tokens + u.output_tokens), 0)::float8 as tokens, coalesce(sum(u.cost), 0)::float8 as cost";
-const since = (every: string): string =>
-  `u.created_at >= date_trunc(${every}, now() at time zone 'UTC') at time zone 'UTC'`;
+/** Rows are this old at most when their transaction is committed. */
+const SETTLED_AFTER_SECONDS = 60;
+const KEPT_AT_MOST = 10_000;
 
+interface SumsRow extends Used {
+  settled_tokens: number;
+  settled_cost: number;
+  /** The beginning of the day or month, and the end of the settled sums, as text. */
+  period: string;
+  until: string;
+  /** The database's clock went back. */
+  is_back: boolean;
+}
+
+/** Of a day or month until `until`. Its rows do not change any more. */
+type Settled = Used & Pick<SumsRow, "period" | "until">;
+
+/** Sums the period from `from` on; null: all of it. */
+const sumsOf = (column: string, type: "text" | "uuid") =>
+  statement({ name: type, every: "text", from: "timestamptz" }, (sql) => {
+    const settled = "filter (where u.created_at < t.until)";
+    return `with t as (
+  select date_trunc(${sql.every}, now() at time zone 'UTC') at time zone 'UTC' as period,
+    now() - interval '${SETTLED_AFTER_SECONDS} seconds' as until)
+select coalesce(sum(u.input_tokens + u.output_tokens), 0)::float8 as tokens, coalesce(sum(u.cost), 0)::float8 as cost,
+  coalesce(sum(u.input_tokens + u.output_tokens) ${settled}, 0)::float8 as settled_tokens,
+  coalesce(sum(u.cost) ${settled}, 0)::float8 as settled_cost,
+  t.period::text, t.until::text, coalesce(t.until < ${sql.from}, false) as is_back
+from t left join threadloom.model_usage u
+  on u.${column} = ${sql.name} and u.created_at >= greatest(t.period, ${sql.from})
+group by t.period, t.until`;
+  });
 /** Index: model_usage_of_caller. */
-const OF_CALLER = statement(
-  { name: "text", every: "text" },
-  (sql) =>
-    `select ${SUMS} from threadloom.model_usage u where u.caller = ${sql.name} and ${since(sql.every)}`,
-);
+const OF_CALLER = sumsOf("caller", "text");
 /** Index: model_usage_of_assistant. */
-const OF_ASSISTANT = statement(
-  { name: "uuid", every: "text" },
-  (sql) =>
-    `select ${SUMS} from threadloom.model_usage u where u.assistant_id = ${sql.name} and ${since(sql.every)}`,
-);
+const OF_ASSISTANT = sumsOf("assistant_id", "uuid");
 /**
  * `has_begun`: an earlier attempt stored tokens, or the newest checkpoint of the thread. Without a checkpoint, a later
  * attempt starts over. Indexes: runs_pkey, model_usage_pkey, checkpoints_pkey.
@@ -65,10 +85,28 @@ const sentenceOf = (
 
 /** Checks the project's budgets. Without budgets, use `undefined` instead. */
 export const createBudgets = (database: Database, budgets: readonly Budget[], currency?: string) => {
-  const usedOf = async ({ per, every }: Budget, name: string): Promise<Used> => {
+  /** Spares each check the rows of all runs before: a month of a busy assistant took half a second. */
+  const settled = new LRUCache<string, Settled>({ max: KEPT_AT_MOST });
+
+  const usedOf = async ({ per, every }: Pick<Budget, "per" | "every">, name: string): Promise<Used> => {
+    const key = `${per} ${every} ${name}`;
+    const known = settled.get(key);
     const sums = per === "caller" ? OF_CALLER : OF_ASSISTANT;
-    const [used] = await sums.query<Used>(database, { name, every });
-    return used ?? { tokens: 0, cost: 0 };
+    const [row] = await sums.query<SumsRow>(database, { name, every, from: known?.until ?? null });
+    if (row === undefined) return { tokens: 0, cost: 0 };
+    const { period, until, is_back, ...summed } = row;
+    if (is_back || (known !== undefined && known.period !== period)) {
+      settled.delete(key);
+      return await usedOf({ per, every }, name);
+    }
+    const { tokens, cost } = known ?? { tokens: 0, cost: 0 };
+    settled.set(key, {
+      period,
+      until,
+      tokens: tokens + summed.settled_tokens,
+      cost: cost + summed.settled_cost,
+    });
+    return { tokens: tokens + summed.tokens, cost: cost + summed.cost };
   };
 
   /** Why a run may not start, as a sentence; undefined: it may. */

@@ -160,3 +160,35 @@ test("a batch of old rows is removed by keys, not by reading the table", async (
   expect(blocks()).toBeLessThan(FEW_BLOCKS + batch * 12);
   await database.close();
 });
+
+test("a budget that was checked before sums only newer rows, and counts all", async () => {
+  const database = openTestDatabase(fresh.connectionString);
+  const asked: unknown[][] = [];
+  const query: Database["query"] = async (text, values = []) => {
+    asked.push(values);
+    return await database.query(text, values);
+  };
+  const [sum] = await database.query<{ tokens: number }>(
+    `select coalesce(sum(input_tokens + output_tokens), 0)::float8 as tokens from threadloom.model_usage
+     where assistant_id = $1 and created_at >= date_trunc('month', now() at time zone 'UTC') at time zone 'UTC'`,
+    [own.assistantId],
+  );
+  const { tokens } = sum!;
+  const budget = { per: "assistant", every: "month", tokens: tokens + 1, cost: undefined } as const;
+  const budgets = createBudgets({ ...database, query }, [budget]);
+  const counted = { caller: null, assistantId: own.assistantId };
+  expect(await budgets.refusalOf(counted)).toBeUndefined();
+  expect(await budgets.refusalOf(counted)).toBeUndefined();
+  expect(asked).toEqual([
+    [own.assistantId, "month", null],
+    [own.assistantId, "month", expect.any(String)],
+  ]);
+  await database.query(
+    `insert into threadloom.model_usage (run_id, attempt, part, model, thread_id, assistant_id, graph_id, calls,
+       input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens)
+     values (gen_random_uuid(), 1, 0, 'model', gen_random_uuid(), $1, 'test', 1, 1, 0, 0, 0, 0)`,
+    [own.assistantId],
+  );
+  expect(await budgets.refusalOf(counted)).toContain("has used its budget");
+  await database.close();
+});
