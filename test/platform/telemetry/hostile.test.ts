@@ -102,7 +102,7 @@ test("requests of one connection have traces of their own, also when they are se
   expect(new Set(requests().map(({ traceId }) => traceId)).size).toBe(4);
 });
 
-test("spans of clients that leave end, and runs of all protocols are in the traces of their requests", async () => {
+test("spans of clients that leave end, and runs of all protocols but WebSockets are in the traces of their requests", async () => {
   const receiver = await aReceiver();
   const { url, client } = await startWith(receiver.url, { GATE: "/nowhere" });
   const { thread_id } = await client().threads.create();
@@ -160,7 +160,14 @@ test("spans of clients that leave end, and runs of all protocols are in the trac
     receiver.spans.some(
       ({ name, traceId }) => name.startsWith("invoke_agent ") && traceId === traceOf(digit),
     );
-  for (const digit of ["a", "b", "c", "d", "e", "f"])
+  const ofSocket = await eventually("the run of the socket has arrived", () =>
+    receiver.spans.find(
+      ({ name, attributes }) =>
+        name === "invoke_agent agent" && attributes["gen_ai.conversation.id"] === thread.thread_id,
+    ),
+  );
+  expect(ofSocket.traceId).not.toBe(traceOf("f"));
+  for (const digit of ["a", "b", "c", "d", "e"])
     await eventually(`the run of ${digit} has arrived`, () => hasRun(digit));
   socket.terminate();
   const hasRequest = (digit: string) =>

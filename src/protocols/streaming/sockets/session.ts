@@ -1,4 +1,4 @@
-import { context } from "@opentelemetry/api";
+import { context, ROOT_CONTEXT } from "@opentelemetry/api";
 import type { WebSocket } from "ws";
 import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Reauthorize } from "../../../access/reauthorization/groups.ts";
@@ -175,8 +175,9 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
         socket.resume();
       });
   };
-  // Messages arrive outside the context of the request that opened the socket.
-  socket.on("message", context.bind(context.active(), onMessage));
+  // A socket may be open for days, so runs that its commands start are traces of their own: also the first command, which
+  // may arrive with the request.
+  socket.on("message", context.bind(ROOT_CONTEXT, onMessage));
   const refuse = (reason: unknown): void =>
     shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
   void deliver(merged, createSocketSink(shared), onFault, { refuse });
