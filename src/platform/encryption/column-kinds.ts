@@ -73,7 +73,14 @@ export const INTERRUPTS: JsonKind<string> = {
 };
 
 /** The members with user data. */
-export const ENCRYPTED_KWARGS = ["input", "command", "webhook", "feedback_keys", "headers"] as const;
+export const ENCRYPTED_KWARGS = [
+  "input",
+  "command",
+  "webhook",
+  "feedback_keys",
+  "headers",
+  "trace_context",
+] as const;
 export const KWARGS: JsonKind<string> = {
   ...WHOLE_JSON,
   type: "json",

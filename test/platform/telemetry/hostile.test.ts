@@ -72,6 +72,22 @@ test("a run is in its request's trace however long the baggage is, and long bagg
   expect(new Set(traces).size).toBe(5);
 });
 
+test("with encryption, what a request propagates is stored encrypted, and its run is in its trace", async () => {
+  const receiver = await aReceiver();
+  const key = "a key of a test, of 32 bytes ...";
+  const { client, query } = await startWith(receiver.url, { LANGGRAPH_AES_KEY: key });
+  const { thread_id } = await client().threads.create();
+  const headers = { traceparent: traceparentOf("a"), baggage: "user=canary-12" };
+  await client(headers).runs.wait(thread_id, "agent", HELLO);
+  const [run] = await query("select kwargs::text as stored from threadloom.runs");
+  expect(run?.["stored"]).toContain("trace_context");
+  expect(run?.["stored"]).not.toContain("canary-12");
+  const attempt = await eventually("the attempt has arrived", () =>
+    receiver.spans.find(({ name }) => name === "invoke_agent agent"),
+  );
+  expect(attempt.traceId).toBe(traceOf("a"));
+});
+
 test("requests of one connection have traces of their own, also when they are sent at once", async () => {
   const receiver = await aReceiver();
   const { url } = await startWith(receiver.url);
