@@ -27,7 +27,12 @@ test("while a part is being stored, later records are collected in one part", as
     },
     { threadId: "t", runId: "r", attempt: 1 },
   );
-  const call = { spans: "", calls: [], slowestNode: undefined, usage: [{ model: "model", calls: 1, ...TOKENS }] };
+  const call = {
+    spans: "",
+    calls: [],
+    slowestNode: undefined,
+    usage: [{ model: "model", calls: 1, ...TOKENS }],
+  };
   for (let index = 0; index < 1_000; index += 1) records.options.onRecords(call, false);
   await Promise.resolve();
   release();
