@@ -54,6 +54,8 @@ describe("an ended run is logged in one line", () => {
         attempt: 1,
         queue_ms: expect.any(Number),
         exec_ms: expect.any(Number),
+        slowest_node: "increment",
+        slowest_node_ms: expect.any(Number),
       },
     ]);
   });
