@@ -34,7 +34,7 @@ interface SumsRow extends Used {
   is_back: boolean;
 }
 
-/** Of a day or month until `until`. Its rows do not change any more. */
+/** The sums of a day or month up to `until`: these rows no longer change. */
 type Settled = Used & Pick<SumsRow, "period" | "until">;
 
 /** Sums the period from `from` on; null: all of it. */

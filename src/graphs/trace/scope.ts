@@ -19,7 +19,7 @@ export interface OpenSpan {
   readonly scope: TraceScope;
   /** Calls `work` so that its own spans of OpenTelemetry are children of this one. */
   run<Result>(work: () => Result): Result;
-  /** What a model was told and said. `value` is called only if contents are exported. */
+  /** The messages of a model's call. Calls `value` only if contents are exported. */
   said(direction: "input" | "output", value: () => unknown): void;
   /** Later calls do nothing. */
   end(status: SpanStatus, fields?: SpanFields): void;

@@ -36,7 +36,7 @@ export class UsageSums {
     sum.reasoning_tokens += used.reasoning_tokens;
   }
 
-  /** What was added since the last time. */
+  /** The sums since the last call. */
   take(): SummedUsage[] {
     const taken = this.#sums === undefined ? [] : [...this.#sums.values()];
     this.#sums = undefined;

@@ -41,7 +41,7 @@ const reasonOf = (logged: string): string => {
   }
 };
 
-/** What the SDK logs: each text once a minute, whatever the numbers in it. */
+/** Logs the SDK's messages. Messages that differ only in numbers count as one, and appear once a minute. */
 const logComplaints = (logger: Logger): void => {
   const seen = new Map<string, number>();
   const complain = (...logged: unknown[]): void => {

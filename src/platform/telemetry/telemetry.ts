@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/api";
 import { SCOPE } from "./names.ts";
 
-/** What a propagator writes: `traceparent`, and further headers of the trace. JSON. */
+/** The headers that a propagator writes: `traceparent` and others. JSON. */
 export type TraceContext = Readonly<Record<string, string>>;
 
 /** In bytes. Each run stores its own: `traceparent` and `tracestate` have 600 at most. */

@@ -1,4 +1,3 @@
-import { context, ROOT_CONTEXT } from "@opentelemetry/api";
 import type { WebSocket } from "ws";
 import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Reauthorize } from "../../../access/reauthorization/groups.ts";
@@ -9,6 +8,7 @@ import { refusalOf as refusalOfRequest } from "../../../http/errors.ts";
 import { validated } from "../../../http/validation.ts";
 import { newId } from "../../../platform/lib/ids.ts";
 import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
+import { outsideTraces } from "../../../platform/telemetry/telemetry.ts";
 import { CommandError, refusalOf } from "../commands/envelope.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
@@ -177,7 +177,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   };
   // A socket may be open for days, so runs that its commands start are traces of their own: also the first command, which
   // may arrive with the request.
-  socket.on("message", context.bind(ROOT_CONTEXT, onMessage));
+  socket.on("message", (data, isBinary) => outsideTraces(() => onMessage(data, isBinary)));
   const refuse = (reason: unknown): void =>
     shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
   void deliver(merged, createSocketSink(shared), onFault, { refuse });
