@@ -1,4 +1,5 @@
-import "./shell/theme.css";
+import "./design/tokens.css";
+import "./design/elements.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";

@@ -9,7 +9,8 @@ import { cyclesIn } from "../import-cycles.ts";
 
 const SOURCE = fileURLToPath(new URL("../../console/src/", import.meta.url));
 const RANKS: ReadonlyMap<string, number> = new Map([
-  ["server", 0],
+  ["design", 0],
+  ["server", 0.5],
   ["parts", 1],
   ["shell", 3],
   ["main.tsx", 4],

@@ -2,7 +2,7 @@ import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { isOfGraph, useGraphIds } from "../parts/assistants.ts";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
-import { truncate } from "../parts/truncate.ts";
+import { truncate } from "../design/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { CreateDialog } from "./create-dialog.tsx";

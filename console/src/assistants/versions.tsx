@@ -1,6 +1,6 @@
 import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
 import { useId, useState } from "react";
-import { Confirmation } from "../parts/dialog.tsx";
+import { Confirmation } from "../design/dialog.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Table } from "../parts/table.tsx";

@@ -1,5 +1,5 @@
 import { useId, useState, type FormEvent, type ReactNode } from "react";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { useSchemas } from "../parts/assistants.ts";
 import { JsonEditor } from "../parts/json.tsx";
 import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { errorLine, isOver, LISTED_FIELDS, durationOf, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { assistantText, useAssistantNames } from "../parts/assistants.ts";
-import { Confirmation } from "../parts/dialog.tsx";
+import { Confirmation } from "../design/dialog.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";

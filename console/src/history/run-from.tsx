@@ -3,7 +3,7 @@ import type { Checkpoint } from "@langchain/langgraph-sdk";
 import { useEffect, useState } from "react";
 import { useSchemas } from "../parts/assistants.ts";
 import type { CheckpointRef } from "../parts/checkpoints.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useId, useRef, useState } from "react";
 import type { AssistantGraph, ThreadState } from "@langchain/langgraph-sdk";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
 import type { CheckpointRef } from "../parts/checkpoints.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";

@@ -1,7 +1,7 @@
 import type { GraphSchema } from "@langchain/langgraph-sdk";
 import { useQuery } from "@tanstack/react-query";
 import { v5 } from "uuid";
-import { truncate } from "./truncate.ts";
+import { truncate } from "../design/truncate.ts";
 import { useConnection } from "../server/connection.tsx";
 
 /** Must equal the server's namespace (src/platform/domain/assistant-ids.ts). */

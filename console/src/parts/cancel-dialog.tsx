@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Dialog } from "./dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { ErrorNotice } from "./notice.tsx";
 
 export type CancelAction = "interrupt" | "rollback";

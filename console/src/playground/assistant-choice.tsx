@@ -1,7 +1,7 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useId } from "react";
 import { isOfGraph } from "../parts/assistants.ts";
-import { truncate } from "../parts/truncate.ts";
+import { truncate } from "../design/truncate.ts";
 
 interface AssistantChoiceProps {
   assistants: readonly Assistant[];

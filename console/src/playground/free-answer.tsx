@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 import { JsonEditor, JsonView } from "../parts/json.tsx";
-import { truncate } from "../parts/truncate.ts";
+import { truncate } from "../design/truncate.ts";
 import { optionsOf, type AnswerOption } from "./interrupt-requests.ts";
 import { PlainText } from "./markdown.tsx";
 import styles from "./interrupt.module.css";

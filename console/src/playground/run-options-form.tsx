@@ -1,7 +1,7 @@
 import type { Assistant, AssistantGraph } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent } from "react";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../parts/value-editor.tsx";
 import { EVERY_NODE, NO_OPTIONS, type RunOptions } from "./run-options.ts";

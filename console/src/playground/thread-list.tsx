@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useId, useState } from "react";
 import { Link } from "wouter";
-import { Confirmation } from "../parts/dialog.tsx";
+import { Confirmation } from "../design/dialog.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";

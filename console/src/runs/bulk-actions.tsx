@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { CancelDialog } from "../parts/cancel-dialog.tsx";
-import { Confirmation } from "../parts/dialog.tsx";
+import { Confirmation } from "../design/dialog.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
 import { messageOf, statusOf, useConnection, type Connection } from "../server/connection.tsx";

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { CancelDialog } from "../parts/cancel-dialog.tsx";
-import { Confirmation, Dialog } from "../parts/dialog.tsx";
+import { Confirmation, Dialog } from "../design/dialog.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";

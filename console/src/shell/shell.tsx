@@ -1,20 +1,19 @@
-import { Suspense, useEffect, useRef } from "react";
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { FileQuestion } from "lucide-react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { documentationUrl } from "../server/address.ts";
-import { useConnection } from "../server/connection.tsx";
+import { EmptyState } from "../design/empty-state.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { TooltipProvider } from "../design/tooltip.tsx";
+import { CommandsProvider, useCommands, type Command } from "../parts/commands.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
-import { PAGES, type Page } from "./pages.ts";
-import { useSignOut } from "./sign-out.ts";
-import { ThemeChoice } from "./theme-choice.tsx";
+import { useKeys } from "./keys.ts";
+import { BottomNavigation, SideNavigation } from "./navigation.tsx";
+import { addressOf, PAGES, type Page } from "./pages.ts";
+import { THEME_NAMES, useTheme } from "./theme.ts";
 import styles from "./shell.module.css";
 
-/** The playground also shows `/threads/…`. */
-const isCurrent = ({ path }: Page, location: string): boolean => {
-  const start = path.split("/:", 1)[0] ?? path;
-  return start === "/"
-    ? location === "/" || location.startsWith("/threads/")
-    : location === start || location.startsWith(`${start}/`);
-};
+const Palette = lazy(() => import("./palette.tsx"));
+const KeysDialog = lazy(() => import("./keys-dialog.tsx"));
 
 const PageFrame = ({ page }: { page: Page }) => {
   const main = useRef<HTMLElement>(null);
@@ -23,9 +22,20 @@ const PageFrame = ({ page }: { page: Page }) => {
     if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
   }, [page]);
   return (
-    <main ref={main} id="main" tabIndex={-1} className={styles.main}>
+    <main
+      ref={main}
+      id="main"
+      tabIndex={-1}
+      className={page.fillsWindow === true ? styles.filled : styles.main}
+    >
       <ErrorBoundary reloadsPage>
-        <Suspense fallback={<p className={styles.loading}>Loading…</p>}>
+        <Suspense
+          fallback={
+            <div className={styles.loading}>
+              <Skeleton lines={6} />
+            </div>
+          }
+        >
           <page.component />
         </Suspense>
       </ErrorBoundary>
@@ -33,10 +43,41 @@ const PageFrame = ({ page }: { page: Page }) => {
   );
 };
 
-export const Shell = () => {
-  const [location] = useLocation();
-  const { info } = useConnection();
-  const signOut = useSignOut();
+const NO_COUNTS: ReadonlyMap<string, number> = new Map();
+
+const Frame = () => {
+  const [location, navigate] = useLocation();
+  const { theme, next, change } = useTheme();
+  const [open, setOpen] = useState<"palette" | "keys">();
+  const commands = useMemo<Command[]>(
+    () => [
+      {
+        label: "Show all commands",
+        group: "Console",
+        keys: "$mod+k",
+        worksInText: true,
+        run: () => setOpen("palette"),
+      },
+      { label: "Show keyboard shortcuts", group: "Console", keys: "Shift+?", run: () => setOpen("keys") },
+      { label: `Use ${THEME_NAMES[next].toLowerCase()}`, group: "Console", run: change },
+      ...PAGES.filter(({ navigation }) => navigation !== undefined).map((page) => ({
+        label: `Go to ${page.title}`,
+        group: "Pages",
+        run: () => navigate(addressOf(page)),
+      })),
+    ],
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `change` belongs to `next`.
+    [next, navigate],
+  );
+  useCommands(commands);
+  useKeys();
+  const navigation = {
+    counts: NO_COUNTS,
+    theme,
+    onTheme: change,
+    onPalette: () => setOpen("palette"),
+    onKeys: () => setOpen("keys"),
+  };
   return (
     <div className={styles.shell}>
       <a
@@ -50,36 +91,7 @@ export const Shell = () => {
       >
         Skip to the page
       </a>
-      <header className={styles.header}>
-        <p className={styles.name}>
-          Threadloom <span className="faint">{info.threadloom_version}</span>
-        </p>
-        <nav aria-label="Pages">
-          <ul className={styles.pages}>
-            {PAGES.filter(({ navigation }) => navigation !== undefined).map((page) => (
-              <li key={page.path}>
-                <Link
-                  href={page.path.split("/:", 1)[0] ?? "/"}
-                  aria-current={isCurrent(page, location) ? "page" : undefined}
-                >
-                  {page.navigation}
-                </Link>
-              </li>
-            ))}
-            <li>
-              <a href={documentationUrl}>API</a>
-            </li>
-          </ul>
-        </nav>
-        <div className={styles.settings}>
-          <ThemeChoice />
-          {signOut !== undefined && (
-            <button type="button" className="plain" onClick={signOut.signOut}>
-              Forget the {signOut.noun}
-            </button>
-          )}
-        </div>
-      </header>
+      <SideNavigation {...navigation} />
       <Switch>
         {PAGES.map((page) => (
           <Route key={page.path} path={page.path}>
@@ -88,13 +100,34 @@ export const Shell = () => {
         ))}
         <Route>
           <main id="main" tabIndex={-1} className={styles.main}>
-            <h1>This page does not exist</h1>
-            <p>
-              <Link href="/">Go to the playground</Link>
-            </p>
+            <EmptyState
+              icon={FileQuestion}
+              title="This page does not exist"
+              action={<Link href="/">Go to the playground</Link>}
+            >
+              The console has no page at {location}.
+            </EmptyState>
           </main>
         </Route>
       </Switch>
+      <BottomNavigation {...navigation} />
+      {open !== undefined && (
+        <Suspense>
+          {open === "palette" ? (
+            <Palette onClose={() => setOpen((now) => (now === "palette" ? undefined : now))} />
+          ) : (
+            <KeysDialog onClose={() => setOpen(undefined)} />
+          )}
+        </Suspense>
+      )}
     </div>
   );
 };
+
+export const Shell = () => (
+  <CommandsProvider>
+    <TooltipProvider delay={400}>
+      <Frame />
+    </TooltipProvider>
+  </CommandsProvider>
+);

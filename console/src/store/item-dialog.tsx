@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Confirmation, Dialog } from "../parts/dialog.tsx";
+import { Confirmation, Dialog } from "../design/dialog.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";

@@ -1,5 +1,5 @@
 import { useId, useState, type FormEvent } from "react";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../design/dialog.tsx";
 import { JsonEditor } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { labelsOf, textOf } from "./location.ts";

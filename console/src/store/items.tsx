@@ -2,7 +2,7 @@ import { useState, type FormEvent } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { isObject } from "../parts/is-object.ts";
-import { truncate } from "../parts/truncate.ts";
+import { truncate } from "../design/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { ItemDialog } from "./item-dialog.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
-import { truncate } from "../parts/truncate.ts";
+import { truncate } from "../design/truncate.ts";
 import { pathOf } from "./location.ts";
 import { useNamespaces } from "./queries.ts";
 import styles from "./store.module.css";

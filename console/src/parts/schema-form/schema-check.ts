@@ -1,5 +1,5 @@
 import { Validator, type OutputUnit, type Schema, type SchemaDraft } from "@cfworker/json-schema";
-import { truncate } from "../truncate.ts";
+import { truncate } from "../../design/truncate.ts";
 import { BoundedSchema } from "./bounded-schema.ts";
 
 export const asSent = (value: unknown): unknown =>

@@ -1,0 +1,62 @@
+import { Dialog as Base } from "@base-ui/react/dialog";
+import { X } from "lucide-react";
+import type { ReactNode } from "react";
+import { IconButton } from "./icon-button.tsx";
+import { truncate } from "./truncate.ts";
+import styles from "./dialog.module.css";
+
+const CHARACTERS_OF_TITLE = 250;
+
+interface DialogProps {
+  title: string;
+  onClose(): void;
+  children: ReactNode;
+  /** `side`: a panel at the right edge, which is a sheet at the bottom of a phone. */
+  place?: "middle" | "side";
+}
+
+/** Open as long as it is rendered. */
+export const Dialog = ({ title, onClose, children, place = "middle" }: DialogProps) => (
+  <Base.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
+    <Base.Portal>
+      <Base.Backdrop className={styles.backdrop} />
+      <Base.Popup className={`${styles.popup} ${styles[place]}`}>
+        <div className={styles.head}>
+          <Base.Title render={<h2 />}>{truncate(title, CHARACTERS_OF_TITLE)}</Base.Title>
+          <Base.Close render={<IconButton label="Close" icon={X} />} />
+        </div>
+        <div className={styles.body}>
+          <div className="stack">{children}</div>
+        </div>
+      </Base.Popup>
+    </Base.Portal>
+  </Base.Root>
+);
+
+interface ConfirmationProps {
+  question: string;
+  /** E.g. `Delete`. */
+  action: string;
+  onConfirm(): void;
+  onClose(): void;
+}
+
+export const Confirmation = ({ question, action, onConfirm, onClose }: ConfirmationProps) => (
+  <Dialog title={question} onClose={onClose}>
+    <div className={styles.actions}>
+      <button type="button" onClick={onClose}>
+        Go back
+      </button>
+      <button
+        type="button"
+        className="danger"
+        onClick={() => {
+          onConfirm();
+          onClose();
+        }}
+      >
+        {action}
+      </button>
+    </div>
+  </Dialog>
+);

@@ -1,0 +1,40 @@
+import { Menu as Base } from "@base-ui/react/menu";
+import type { LucideIcon } from "lucide-react";
+import type { ReactElement } from "react";
+import styles from "./menu.module.css";
+
+export interface MenuItem {
+  label: string;
+  icon?: LucideIcon;
+  /** E.g. `N`. */
+  shortcut?: string;
+  isDanger?: boolean;
+  isDisabled?: boolean;
+  onSelect(): void;
+}
+
+/** @param props.trigger a button with a name */
+export const Menu = ({ trigger, items }: { trigger: ReactElement; items: readonly MenuItem[] }) => (
+  <Base.Root modal={false}>
+    <Base.Trigger render={trigger} />
+    <Base.Portal>
+      <Base.Positioner sideOffset={4} align="end" className={styles.place}>
+        <Base.Popup className={styles.popup}>
+          {items.map(({ label, icon: Icon, shortcut, isDanger, isDisabled, onSelect }) => (
+            <Base.Item
+              key={label}
+              className={styles.item}
+              data-danger={isDanger}
+              disabled={isDisabled}
+              onClick={onSelect}
+            >
+              {Icon !== undefined && <Icon aria-hidden size={16} strokeWidth={1.75} />}
+              <span>{label}</span>
+              {shortcut !== undefined && <kbd>{shortcut}</kbd>}
+            </Base.Item>
+          ))}
+        </Base.Popup>
+      </Base.Positioner>
+    </Base.Portal>
+  </Base.Root>
+);
