@@ -1,111 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
-import { useDrawing } from "../parts/assistants.ts";
+import { PageHead } from "../design/page-head.tsx";
+import { GraphView } from "../parts/graph/graph-view.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { Canvas } from "./canvas.tsx";
 import { Choices } from "./choices.tsx";
-import { drawingOf, groupIdsOf, NODES_DRAWN_AT_MOST } from "./drawing.ts";
-import { GraphText } from "./graph-text.tsx";
-import { layOut } from "./layout.ts";
-import { NodeDetails } from "./node-details.tsx";
-import { useExecutions } from "./use-executions.ts";
 import styles from "./graph-page.module.css";
-
-const toggled = (set: ReadonlySet<string>, item: string): ReadonlySet<string> => {
-  const changed = new Set(set);
-  if (!changed.delete(item)) changed.add(item);
-  return changed;
-};
-
-const NO_GROUPS: ReadonlySet<string> = new Set();
-
-const Graph = ({ assistantId, threadId }: { assistantId: string; threadId: string | undefined }) => {
-  const graph = useDrawing(assistantId);
-  const groups = useMemo(() => (graph.data === undefined ? [] : groupIdsOf(graph.data)), [graph.data]);
-  const isLarge = (graph.data?.nodes.length ?? 0) > NODES_DRAWN_AT_MOST;
-  /** Undefined until the user chooses: then only a large graph is closed. */
-  const [chosen, setClosed] = useState<ReadonlySet<string>>();
-  const closed = useMemo(() => chosen ?? (isLarge ? new Set(groups) : NO_GROUPS), [chosen, groups, isLarge]);
-  const [selected, setSelected] = useState<string>();
-  const drawing = useMemo(
-    () => (graph.data === undefined ? undefined : drawingOf(graph.data, closed)),
-    [graph.data, closed],
-  );
-  const { executions, activity, isRunning, hasOlder, loadOlder, error, retry } = useExecutions(
-    threadId,
-    assistantId,
-    groups,
-  );
-  const hasThread = threadId !== undefined;
-  const isDrawn = drawing !== undefined && drawing.nodes.length <= NODES_DRAWN_AT_MOST;
-  const layout = useQuery({
-    queryKey: ["assistants", "layout", assistantId, [...closed].sort(), hasThread, drawing],
-    queryFn: () => {
-      if (drawing === undefined) throw new Error("There is nothing to lay out.");
-      return layOut(drawing, hasThread);
-    },
-    enabled: isDrawn,
-    staleTime: Infinity,
-    placeholderData: (before, query) => (query?.queryKey[2] === assistantId ? before : undefined),
-  });
-
-  if (graph.error !== null) return <ErrorNotice error={graph.error} onRetry={() => void graph.refetch()} />;
-  if (drawing === undefined) return <p className="faint">Loading…</p>;
-  const shownActivity = hasThread ? activity : undefined;
-  return (
-    <>
-      <ErrorNotice error={error} onRetry={retry} />
-      <ErrorNotice error={layout.error} />
-      {hasThread && (
-        <div className="row">
-          <p role="status">{isRunning ? "A run is in progress." : "No run is in progress."}</p>
-          {hasOlder && (
-            <button type="button" className="plain" onClick={loadOlder}>
-              Include older steps
-            </button>
-          )}
-          <span className={styles.links}>
-            <Link href={`/threads/${threadId}`}>Playground</Link>
-            <Link href={`/threads/${threadId}/history`}>Time travel</Link>
-          </span>
-        </div>
-      )}
-      <div className={selected === undefined ? styles.alone : styles.beside}>
-        {isDrawn ? (
-          layout.data && (
-            <Canvas
-              drawing={drawing}
-              layout={layout.data}
-              activity={shownActivity}
-              selected={selected}
-              onSelect={setSelected}
-              onToggle={(group) => setClosed(toggled(closed, group))}
-            />
-          )
-        ) : (
-          <Empty>
-            This graph has {drawing.nodes.length} nodes, too many for a drawing. The list below shows them.
-          </Empty>
-        )}
-        {selected !== undefined && (
-          <NodeDetails
-            key={`${selected} ${threadId ?? ""}`}
-            node={selected}
-            threadId={threadId}
-            executions={executions}
-            onClose={() => setSelected(undefined)}
-          />
-        )}
-      </div>
-      <details>
-        <summary>Graph as a list</summary>
-        <GraphText drawing={drawing} activity={shownActivity} onSelect={setSelected} />
-      </details>
-    </>
-  );
-};
 
 /** The assistant of the address, else of the thread, else the first one. */
 const useChosenAssistant = (threadId: string | undefined) => {
@@ -133,8 +33,17 @@ export default function GraphPage() {
   const assistantId = chosen ?? undefined;
   return (
     <div className={styles.page}>
-      <div className="row">
-        <h1>Graph</h1>
+      <PageHead
+        title="Graph"
+        actions={
+          threadId !== undefined && (
+            <>
+              <Link href={`/threads/${threadId}`}>Playground</Link>
+              <Link href={`/threads/${threadId}/history`}>Time travel</Link>
+            </>
+          )
+        }
+      >
         <Choices
           assistantId={assistantId}
           threadId={threadId}
@@ -144,12 +53,12 @@ export default function GraphPage() {
             )
           }
         />
-      </div>
+      </PageHead>
       <ErrorNotice error={error} />
       {assistantId === undefined ? (
         chosen === null && <Empty>No assistant is selected. Choose one.</Empty>
       ) : (
-        <Graph key={assistantId} assistantId={assistantId} threadId={threadId} />
+        <GraphView key={assistantId} assistantId={assistantId} threadId={threadId} />
       )}
     </div>
   );

@@ -16,6 +16,8 @@ interface CanvasProps {
   drawing: Drawing;
   layout: Layout;
   activity: ReadonlyMap<string, Activity> | undefined;
+  /** Whether `activity` is not read yet. */
+  isLoading: boolean;
   selected: string | undefined;
   onSelect(id: string): void;
   onToggle(group: string): void;
@@ -157,7 +159,8 @@ const itemsOf = ({ nodes, groups }: Drawing, layout: Layout): Item[] => {
   return items.sort(([a], [b]) => compare(a, b)).map(([, item]) => item);
 };
 
-export const Canvas = ({ drawing, layout, activity, selected, onSelect, onToggle }: CanvasProps) => {
+export const Canvas = (props: CanvasProps) => {
+  const { drawing, layout, activity, isLoading, selected, onSelect, onToggle } = props;
   const { frame, zoom, change, fit, isFitting } = useZoom(layout);
   const dragging = useDragging();
   const isRunning = (id: string): boolean => (activity?.get(id)?.running ?? 0) > 0;
@@ -225,6 +228,7 @@ export const Canvas = ({ drawing, layout, activity, selected, onSelect, onToggle
                     node={node}
                     activity={activity?.get(node.id)}
                     withActivity={activity !== undefined}
+                    isLoading={isLoading}
                     isSelected={selected === node.id}
                     onSelect={onSelect}
                   />

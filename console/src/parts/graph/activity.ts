@@ -1,5 +1,5 @@
 import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
-import type { CheckpointRef, StoredCheckpoint } from "../parts/checkpoints.ts";
+import type { CheckpointRef, StoredCheckpoint } from "../checkpoints.ts";
 import { groupsAround } from "./drawing.ts";
 
 export type Outcome = "running" | "done" | "failed" | "waiting" | "stopped";

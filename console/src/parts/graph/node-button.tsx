@@ -1,4 +1,4 @@
-import { durationText } from "../parts/time.tsx";
+import { durationText } from "../time.tsx";
 import type { Activity, Outcome } from "./activity.ts";
 import type { DrawnNode } from "./drawing.ts";
 import styles from "./canvas.module.css";
@@ -29,6 +29,8 @@ interface NodeButtonProps {
   node: DrawnNode;
   activity: Activity | undefined;
   withActivity: boolean;
+  /** Whether the activity is not read yet. */
+  isLoading: boolean;
   isSelected: boolean;
   onSelect(id: string): void;
 }
@@ -37,6 +39,7 @@ export const NodeButton = ({
   node: { id, name, kind },
   activity,
   withActivity,
+  isLoading,
   isSelected,
   onSelect,
 }: NodeButtonProps) => (
@@ -50,6 +53,10 @@ export const NodeButton = ({
     onClick={() => onSelect(id)}
   >
     <span className={styles.nodeName}>{name}</span>
-    {withActivity && <span className={styles.nodeActivity}>{activityText(activity) || "has not run"}</span>}
+    {withActivity && (
+      <span className={styles.nodeActivity}>
+        {activityText(activity) || (isLoading ? "\u00a0" : "has not run")}
+      </span>
+    )}
   </button>
 );

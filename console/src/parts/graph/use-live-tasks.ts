@@ -1,7 +1,7 @@
 import type { Event } from "@langchain/protocol";
 import { useEffect, useState } from "react";
-import { useConnection, type Connection } from "../server/connection.tsx";
-import { useIsVisible } from "../server/use-is-visible.ts";
+import { useConnection, type Connection } from "../../server/connection.tsx";
+import { useIsVisible } from "../../server/use-is-visible.ts";
 import { NO_TASKS, withEvents, type LiveTasks } from "./live-tasks.ts";
 
 /** A fast graph sends thousands of events. */

@@ -1,7 +1,7 @@
 import type { Activity } from "./activity.ts";
 import { labelOf, type DrawnEdge, type DrawnNode, type Drawing } from "./drawing.ts";
 import { activityText } from "./node-button.tsx";
-import styles from "./graph-page.module.css";
+import styles from "./graph-view.module.css";
 
 const NODES_LISTED_AT_MOST = 500;
 const EDGES_LISTED_AT_MOST = 30;

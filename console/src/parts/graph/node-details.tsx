@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { JsonView } from "../parts/json.tsx";
-import { Empty, ErrorNotice } from "../parts/notice.tsx";
-import { withoutOverwrites } from "../parts/without-overwrites.ts";
-import { durationText, Time } from "../parts/time.tsx";
-import { useConnection } from "../server/connection.tsx";
+import { JsonView } from "../json.tsx";
+import { Empty, ErrorNotice } from "../notice.tsx";
+import { withoutOverwrites } from "../without-overwrites.ts";
+import { durationText, Time } from "../time.tsx";
+import { useConnection } from "../../server/connection.tsx";
 import type { Execution } from "./activity.ts";
-import styles from "./graph-page.module.css";
+import styles from "./graph-view.module.css";
 
 const SHOWN_FIRST = 10;
 

@@ -1,8 +1,8 @@
 import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import { readHistory, type StoredCheckpoint } from "../parts/checkpoints.ts";
-import { useConnection, type Connection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { readHistory, type StoredCheckpoint } from "../checkpoints.ts";
+import { useConnection, type Connection } from "../../server/connection.tsx";
+import { refetchEvery } from "../../server/queries.ts";
 import { activityByNode, executionsIn, mergeExecutions, namespaceBelow, type Execution } from "./activity.ts";
 import { useLiveTasks } from "./use-live-tasks.ts";
 
@@ -99,6 +99,7 @@ export const useExecutions = (
   return {
     executions,
     activity,
+    isLoading: stored.isLoading,
     isRunning,
     hasOlder: stored.data?.hasOlder ?? false,
     loadOlder: () => setRange({ threadId, limit: Math.min(limit + CHECKPOINTS_READ, CHECKPOINTS_AT_MOST) }),
