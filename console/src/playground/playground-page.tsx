@@ -1,11 +1,16 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { MessageCircleOff, PanelLeft, PanelRight } from "lucide-react";
+import { useState } from "react";
+import { Panel, PanelGroup, PanelResizeHandle } from "react-resizable-panels";
 import { Link, useLocation, useParams, useSearch } from "wouter";
-import { useSchemas } from "../parts/assistants.ts";
 import { Dialog } from "../design/dialog.tsx";
-import { Empty, ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
+import { EmptyState } from "../design/empty-state.tsx";
+import { IconButton } from "../design/icon-button.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
 import { truncate } from "../design/truncate.ts";
+import { useSchemas } from "../parts/assistants.ts";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts";
@@ -15,14 +20,19 @@ import type { InputSchema } from "./input-schema.ts";
 import { Conversation } from "./conversation.tsx";
 import { keepFirstInput } from "./first-input.ts";
 import type { Input } from "./live-thread.ts";
-import { summaryOf } from "./run-options.ts";
-import { StatePanel } from "./state-panel.tsx";
 import { ThreadList } from "./thread-list.tsx";
+import { ThreadMenu } from "./thread-menu.tsx";
+import { PANEL_TABS, ThreadPanel, type PanelTab } from "./thread-panel.tsx";
 import { ThreadTitle } from "./thread-title.tsx";
 import { useThreadRecord, type ThreadRecord } from "./thread-record.ts";
 import { useRunOptions } from "./use-run-options.ts";
 import { useIsWide } from "./window-width.ts";
 import styles from "./playground.module.css";
+
+const LIST_FROM_REM = 62;
+const PANEL_FROM_REM = 70;
+/** Beside the threads, where it leaves enough room for the conversation. */
+const PANEL_AT_FIRST_FROM_REM = 88;
 
 /** The user's choice, else the assistant of the thread, else the first graph. */
 const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: boolean) => {
@@ -45,38 +55,17 @@ const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: bool
   return { assistant, assistants, choose, error: list.error ?? fetched.error };
 };
 
-/** Loaded on demand, because the form is large and rarely opened. */
-const RunOptionsForm = lazy(async () => ({
-  default: (await import("./run-options-form.tsx")).RunOptionsForm,
-}));
+const PANEL_STORED = "threadloom-panel";
 
-const OptionsButton = ({ assistant }: { assistant: Assistant }) => {
-  const { options, setOptions } = useRunOptions(assistant.assistant_id);
-  const [isOpen, setIsOpen] = useState(false);
-  const summary = summaryOf(options);
-  return (
-    <>
-      <button
-        type="button"
-        aria-pressed={summary !== undefined}
-        className={styles.options}
-        title={summary === undefined ? "Breakpoints, context, configuration" : `The next runs: ${summary}`}
-        onClick={() => setIsOpen(true)}
-      >
-        Run options{summary === undefined ? "" : `: ${summary}`}
-      </button>
-      {isOpen && (
-        <Suspense>
-          <RunOptionsForm
-            assistant={assistant}
-            options={options}
-            onSave={setOptions}
-            onClose={() => setIsOpen(false)}
-          />
-        </Suspense>
-      )}
-    </>
-  );
+/** The tab of the panel beside the conversation, remembered for this browser; undefined: closed. */
+const usePanelTab = (isOpenAtFirst: boolean) => {
+  const [stored, setStored] = useState(() => localStorage.getItem(PANEL_STORED));
+  const tab = stored === null && isOpenAtFirst ? "state" : PANEL_TABS.find((one) => one === stored);
+  const choose = (chosen: PanelTab | undefined): void => {
+    localStorage.setItem(PANEL_STORED, chosen ?? "closed");
+    setStored(chosen ?? "closed");
+  };
+  return { tab, choose };
 };
 
 export default function PlaygroundPage() {
@@ -85,25 +74,101 @@ export default function PlaygroundPage() {
   const record = useThreadRecord(threadId);
   const { assistant, assistants, choose, error } = useChosenAssistant(record.data, threadId === undefined);
   const { options } = useRunOptions(assistant?.assistant_id);
-  const hasRoomForThreads = useIsWide(62);
-  const hasRoomForState = useIsWide(85);
-  const [listIsOpen, setListIsOpen] = useState(false);
-  const [stateIsWanted, setStateIsWanted] = useState<boolean>();
-  const stateIsOpen = threadId !== undefined && (stateIsWanted ?? hasRoomForState);
+  const hasRoomForThreads = useIsWide(LIST_FROM_REM);
+  const hasRoomForPanel = useIsWide(PANEL_FROM_REM);
+  const panel = usePanelTab(useIsWide(PANEL_AT_FIRST_FROM_REM));
+  const [sheet, setSheet] = useState<"threads" | "panel" | "assistant">();
+  const [isRenaming, setIsRenaming] = useState(false);
+  const [said, setSaid] = useState("");
+  const isMissing = record.data === null;
   const list = (
     <ThreadList
       current={threadId}
-      onChoose={() => setListIsOpen(false)}
-      onDeleted={(deleted) => deleted === threadId && navigate("/")}
+      onChoose={() => setSheet(undefined)}
+      onCurrentDeleted={() => navigate("/")}
     />
   );
-  const state = threadId !== undefined && assistant !== undefined && (
-    <StatePanel
-      threadId={threadId}
-      assistantId={assistant.assistant_id}
-      revision={`${record.data?.status ?? ""} ${record.data?.state_updated_at ?? ""}`}
-    />
+  const panelIsOpen = hasRoomForPanel ? panel.tab !== undefined : sheet === "panel";
+  const showPanel = (isOpen: boolean): void => {
+    if (!hasRoomForPanel) setSheet(isOpen ? "panel" : undefined);
+    else panel.choose(isOpen ? "state" : undefined);
+  };
+  const panelOf = (onClose?: () => void) =>
+    threadId !== undefined &&
+    record.data != null &&
+    assistant !== undefined && (
+      <ThreadPanel
+        threadId={threadId}
+        assistant={assistant}
+        record={record.data}
+        chosen={panel.tab ?? "state"}
+        onChoose={panel.choose}
+        onClose={onClose}
+      />
+    );
+  const choice = <AssistantChoice assistants={assistants} chosen={assistant} onChoose={choose} />;
+  const middle = (
+    <div className={styles.middle}>
+      <div className={styles.bar}>
+        {!hasRoomForThreads && (
+          <IconButton label="Threads" icon={PanelLeft} onClick={() => setSheet("threads")} />
+        )}
+        {record.data == null ? (
+          <h1 className={styles.title}>{threadId === undefined ? "New thread" : ""}</h1>
+        ) : (
+          <ThreadTitle key={threadId} record={record.data} isEditing={isRenaming} onEdit={setIsRenaming} />
+        )}
+        {record.data != null && record.data.status !== "idle" && <Status status={record.data.status} />}
+        <span role="status" className="faint">
+          {said}
+        </span>
+        <span className={styles.last}>
+          {!isMissing && (hasRoomForThreads || threadId === undefined) && choice}
+          {!isMissing && (
+            <ThreadMenu
+              key={threadId}
+              record={record.data}
+              assistant={assistant}
+              onAssistant={hasRoomForThreads ? undefined : () => setSheet("assistant")}
+              onRename={() => setIsRenaming(true)}
+              onCopied={setSaid}
+            />
+          )}
+          {record.data != null && (
+            <IconButton
+              label="State and graph"
+              icon={PanelRight}
+              aria-expanded={panelIsOpen}
+              onClick={() => showPanel(!panelIsOpen)}
+            />
+          )}
+        </span>
+      </div>
+      <ErrorNotice error={error ?? record.error} />
+      {threadId === undefined ? (
+        <NewThread assistant={assistant} />
+      ) : isMissing ? (
+        <EmptyState
+          icon={MessageCircleOff}
+          title="This thread does not exist"
+          action={<Link href="/">New thread</Link>}
+        >
+          It was deleted, or its address is incomplete.
+        </EmptyState>
+      ) : assistant !== undefined && record.data !== undefined ? (
+        <Conversation
+          key={`${threadId} ${assistant.assistant_id}`}
+          assistant={assistant}
+          threadId={threadId}
+          record={record.data}
+          options={options}
+        />
+      ) : (
+        record.error === null && <Skeleton lines={6} label="Loading the thread" />
+      )}
+    </div>
   );
+  const panelBeside = hasRoomForPanel && panel.tab !== undefined && panelOf(() => panel.choose(undefined));
   return (
     <div className={styles.page}>
       {hasRoomForThreads && (
@@ -111,63 +176,34 @@ export default function PlaygroundPage() {
           {list}
         </aside>
       )}
-      <div className={styles.middle}>
-        <div className={styles.bar}>
-          <h1 className={threadId === undefined ? undefined : "unseen"}>Playground</h1>
-          {!hasRoomForThreads && (
-            <button type="button" onClick={() => setListIsOpen(true)}>
-              Threads
-            </button>
-          )}
-          <AssistantChoice assistants={assistants} chosen={assistant} onChoose={choose} />
-          {assistant !== undefined && <OptionsButton assistant={assistant} />}
-          {record.data != null && <ThreadTitle key={threadId} record={record.data} />}
-          {record.data != null && <Status status={record.data.status} />}
-          {threadId !== undefined && (
-            <nav aria-label="This thread" className={styles.last}>
-              <Link href={`/threads/${threadId}/history`}>Time travel</Link>
-              {assistant !== undefined && (
-                <Link href={`/graph/${assistant.assistant_id}?thread=${threadId}`}>Graph</Link>
-              )}
-            </nav>
-          )}
-          {threadId !== undefined && (
-            <button type="button" aria-expanded={stateIsOpen} onClick={() => setStateIsWanted(!stateIsOpen)}>
-              State
-            </button>
-          )}
-        </div>
-        <ErrorNotice error={error ?? record.error} />
-        {threadId === undefined ? (
-          <NewThread assistant={assistant} />
-        ) : record.data === null ? (
-          <Empty>This thread does not exist, or was deleted.</Empty>
-        ) : (
-          assistant !== undefined &&
-          record.data !== undefined && (
-            <Conversation
-              key={`${threadId} ${assistant.assistant_id}`}
-              assistant={assistant}
-              threadId={threadId}
-              record={record.data}
-              options={options}
-            />
-          )
+      <PanelGroup direction="horizontal" autoSaveId="threadloom-playground" className={styles.group}>
+        <Panel id="conversation" order={1} minSize={35}>
+          {middle}
+        </Panel>
+        {panelBeside && (
+          <>
+            <PanelResizeHandle className={styles.handle} aria-label="Width of the panel" />
+            <Panel id="panel" order={2} defaultSize={38} minSize={22}>
+              <aside className={styles.panel} aria-label="State and graph">
+                {panelBeside}
+              </aside>
+            </Panel>
+          </>
         )}
-      </div>
-      {stateIsOpen && hasRoomForState && (
-        <aside className={styles.state} aria-label="State" tabIndex={0}>
-          {state}
-        </aside>
-      )}
-      {stateIsOpen && !hasRoomForState && (
-        <Dialog title="State of the thread" onClose={() => setStateIsWanted(false)}>
-          {state}
+      </PanelGroup>
+      {sheet === "panel" && !hasRoomForPanel && (
+        <Dialog title="State and graph" place="side" onClose={() => setSheet(undefined)}>
+          {panelOf()}
         </Dialog>
       )}
-      {listIsOpen && !hasRoomForThreads && (
-        <Dialog title="Threads" onClose={() => setListIsOpen(false)}>
-          {list}
+      {sheet === "assistant" && !hasRoomForThreads && (
+        <Dialog title="Assistant of the next messages" place="side" onClose={() => setSheet(undefined)}>
+          {choice}
+        </Dialog>
+      )}
+      {sheet === "threads" && !hasRoomForThreads && (
+        <Dialog title="Threads" place="side" onClose={() => setSheet(undefined)}>
+          <div className={styles.sheet}>{list}</div>
         </Dialog>
       )}
     </div>

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "wouter";
+import { Skeleton } from "../design/skeleton.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -14,11 +14,9 @@ interface StoredState {
 
 export const StatePanel = ({
   threadId,
-  assistantId,
   revision,
 }: {
   threadId: string;
-  assistantId: string;
   /** Changes when the state may have changed. */
   revision: string;
 }) => {
@@ -34,14 +32,15 @@ export const StatePanel = ({
   const { values, next } = state.data ?? {};
   return (
     <div className="stack">
-      <h2>State</h2>
-      <p className="row">
-        <Link href={`/threads/${threadId}/history`}>Time travel</Link>
-        <Link href={`/graph/${assistantId}?thread=${threadId}`}>Graph</Link>
-      </p>
       <ErrorNotice error={state.error} onRetry={() => void state.refetch()} />
       {next != null && next.length > 0 && <p className="faint">Next: {next.join(", ")}</p>}
-      {values == null ? <Empty>Nothing is stored yet.</Empty> : <JsonView value={values} />}
+      {state.isPending && state.error === null ? (
+        <Skeleton lines={4} />
+      ) : values == null ? (
+        state.error === null && <Empty>Nothing is stored yet.</Empty>
+      ) : (
+        <JsonView value={values} />
+      )}
     </div>
   );
 };

@@ -1,6 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
-import { Copy } from "../parts/copy.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { renewThread, titleOf, useFirstWords, type ThreadRecord } from "./thread-record.ts";
@@ -8,12 +7,17 @@ import styles from "./playground.module.css";
 
 const NO_NAME = "Unnamed";
 
+interface ThreadTitleProps {
+  record: ThreadRecord;
+  isEditing: boolean;
+  onEdit(isEditing: boolean): void;
+}
+
 /** The name is the field `title` of the metadata; without it the first message is shown. */
-export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
+export const ThreadTitle = ({ record, isEditing, onEdit }: ThreadTitleProps) => {
   const { thread_id, metadata } = record;
   const { client } = useConnection();
   const queries = useQueryClient();
-  const [written, setWritten] = useState<string>();
   const title = titleOf(metadata);
   const said = useFirstWords(
     thread_id,
@@ -22,35 +26,51 @@ export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
   );
   const name = title ?? said;
   const rename = useMutation({
-    mutationFn: (name: string) => client.threads.update(thread_id, { metadata: { title: name } }),
+    mutationFn: (written: string) => client.threads.update(thread_id, { metadata: { title: written } }),
     onSuccess: async () => {
-      setWritten(undefined);
+      onEdit(false);
       await renewThread(queries, thread_id);
     },
   });
-  if (written === undefined)
+  if (isEditing)
     return (
-      <span className={styles.named}>
-        <button
-          type="button"
-          className={`plain ${styles.title}`}
-          title={`${name ?? NO_NAME} – rename`}
-          aria-label={`Rename the thread ${name ?? NO_NAME}`}
-          onClick={() => setWritten(title ?? "")}
-        >
-          {name ?? <span className="faint">{NO_NAME}</span>}
-        </button>
-        <Copy text={thread_id} label={`Copy id ${thread_id}`}>
-          <span className="faint">Copy id</span>
-        </Copy>
-      </span>
+      <NameForm
+        initial={title ?? ""}
+        error={rename.error}
+        onSubmit={(written) => rename.mutate(written)}
+        onCancel={() => onEdit(false)}
+      />
     );
+  return (
+    <h1 className={styles.title}>
+      <button
+        type="button"
+        className="plain"
+        title={`${name ?? NO_NAME} – rename`}
+        aria-label={`Rename the thread ${name ?? NO_NAME}`}
+        onClick={() => onEdit(true)}
+      >
+        <span>{name ?? NO_NAME}</span>
+      </button>
+    </h1>
+  );
+};
+
+interface NameFormProps {
+  initial: string;
+  error: unknown;
+  onSubmit(name: string): void;
+  onCancel(): void;
+}
+
+const NameForm = ({ initial, error, onSubmit, onCancel }: NameFormProps) => {
+  const [written, setWritten] = useState(initial);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    rename.mutate(written.trim());
+    onSubmit(written.trim());
   };
   return (
-    <form className="row" onSubmit={submit}>
+    <form className={styles.rename} onSubmit={submit}>
       <label>
         <span className="unseen">Name of the thread</span>
         <input
@@ -59,11 +79,11 @@ export const ThreadTitle = ({ record }: { record: ThreadRecord }) => {
           value={written}
           placeholder="Name of the thread"
           onChange={({ target }) => setWritten(target.value)}
-          onKeyDown={({ key }) => key === "Escape" && setWritten(undefined)}
+          onKeyDown={({ key }) => key === "Escape" && onCancel()}
         />
       </label>
       <button type="submit">Rename</button>
-      <ErrorNotice error={rename.error} />
+      <ErrorNotice error={error} />
     </form>
   );
 };

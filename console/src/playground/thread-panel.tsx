@@ -1,0 +1,59 @@
+import { X } from "lucide-react";
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { IconButton } from "../design/icon-button.tsx";
+import { Tabs, type Tab } from "../design/tabs.tsx";
+import { GraphView } from "../parts/graph/graph-view.tsx";
+import { StatePanel } from "./state-panel.tsx";
+import type { ThreadRecord } from "./thread-record.ts";
+import styles from "./playground.module.css";
+
+export const PANEL_TABS = ["state", "graph"] as const;
+export type PanelTab = (typeof PANEL_TABS)[number];
+
+interface ThreadPanelProps {
+  threadId: string;
+  assistant: Assistant;
+  record: ThreadRecord;
+  chosen: PanelTab;
+  onChoose(tab: PanelTab): void;
+  /** Undefined: the place around the panel has a button for that. */
+  onClose?: (() => void) | undefined;
+}
+
+/** What a thread contains and does, beside its conversation. */
+export const ThreadPanel = ({ threadId, assistant, record, chosen, onChoose, onClose }: ThreadPanelProps) => {
+  const tabs: readonly (Tab & { id: PanelTab })[] = [
+    {
+      id: "state",
+      label: "State",
+      content: () => (
+        <div className={styles.tab}>
+          <StatePanel threadId={threadId} revision={`${record.status} ${record.state_updated_at ?? ""}`} />
+        </div>
+      ),
+    },
+    {
+      id: "graph",
+      label: "Graph",
+      content: () => (
+        <div className={styles.tab}>
+          <GraphView
+            key={assistant.assistant_id}
+            assistantId={assistant.assistant_id}
+            threadId={threadId}
+            isNarrow
+          />
+        </div>
+      ),
+    },
+  ];
+  return (
+    <Tabs
+      label="Views of the thread"
+      tabs={tabs}
+      chosen={chosen}
+      onChoose={(id) => onChoose(PANEL_TABS.find((tab) => tab === id) ?? "state")}
+      actions={onClose && <IconButton label="Close the panel" icon={X} onClick={onClose} />}
+    />
+  );
+};

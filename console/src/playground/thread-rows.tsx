@@ -1,0 +1,129 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useEffectEvent, useRef, useState, type KeyboardEvent } from "react";
+import type { ListedThread } from "./listed-threads.ts";
+import type { ListRow } from "./thread-groups.ts";
+import { ThreadRow } from "./thread-row.tsx";
+import styles from "./thread-list.module.css";
+
+const DAY_PIXELS = 32;
+const THREAD_PIXELS = 36;
+const TOUCH_PIXELS = 44;
+/** The next page is read before the user reaches the end. */
+const ROWS_AHEAD = 20;
+
+interface ThreadRowsProps {
+  rows: readonly ListRow[];
+  now: number;
+  current: string | undefined;
+  selected: ReadonlySet<string>;
+  onChoose(): void;
+  onSelect(thread: ListedThread, isSelected: boolean, withShift: boolean): void;
+  onDelete(thread: ListedThread): void;
+  /** Called when the end of the list comes into view. */
+  onEnd(): void;
+}
+
+const idOf = (row: ListRow | undefined): string | undefined =>
+  row?.kind === "thread" ? row.thread.thread_id : undefined;
+
+/** Renders only rows in view. Tab reaches one row, and arrow keys move to the others. */
+export const ThreadRows = (props: ThreadRowsProps) => {
+  const { rows, now, current, selected, onChoose, onSelect, onDelete, onEnd } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const [focused, setFocused] = useState<string>();
+  const isTouch = matchMedia("(pointer: coarse)").matches;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => frame.current,
+    estimateSize: (index) =>
+      rows[index]?.kind === "day" ? DAY_PIXELS : isTouch ? TOUCH_PIXELS : THREAD_PIXELS,
+    getItemKey: (index) => {
+      const row = rows[index];
+      return row === undefined ? index : row.kind === "day" ? `day ${row.label}` : row.thread.thread_id;
+    },
+    overscan: 8,
+  });
+  const items = virtual.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+  const isNearEnd = rows.length > 0 && lastShown >= rows.length - ROWS_AHEAD;
+  const readMore = useEffectEvent(onEnd);
+  useEffect(() => {
+    if (isNearEnd) readMore();
+  }, [isNearEnd, rows.length]);
+
+  const indexes = new Map(rows.map((row, index) => [idOf(row), index]));
+  const firstThread = rows.findIndex(({ kind }) => kind === "thread");
+  const active = indexes.get(focused) ?? indexes.get(current) ?? firstThread;
+  const threads = rows.filter(({ kind }) => kind === "thread").length;
+
+  const moveTo = (from: number, step: 1 | -1): void => {
+    let index = from;
+    while (rows[index] !== undefined && rows[index]?.kind !== "thread") index += step;
+    const id = idOf(rows[index]);
+    if (id === undefined) return;
+    setFocused(id);
+    virtual.scrollToIndex(index);
+    // The row may be rendered only after it was scrolled into view.
+    requestAnimationFrame(() =>
+      frame.current?.querySelector<HTMLElement>(`[data-thread="${CSS.escape(id)}"] a`)?.focus(),
+    );
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const moves: ReadonlyMap<string, () => void> = new Map([
+      ["ArrowDown", () => moveTo(active + 1, 1)],
+      ["ArrowUp", () => moveTo(active - 1, -1)],
+      ["Home", () => moveTo(0, 1)],
+      ["End", () => moveTo(rows.length - 1, -1)],
+    ]);
+    const move = moves.get(event.key);
+    if (move === undefined) return;
+    event.preventDefault();
+    move();
+  };
+  return (
+    <div ref={frame} className={styles.frame} onKeyDown={onKeyDown}>
+      <div
+        role="list"
+        aria-label="Threads by time"
+        className={styles.rows}
+        style={{ height: virtual.getTotalSize() }}
+      >
+        {items.map(({ index, key, start, size }) => {
+          const row = rows[index];
+          if (row === undefined) return null;
+          const style = { height: size, transform: `translateY(${start}px)` };
+          if (row.kind === "day")
+            return (
+              <div key={key} aria-hidden className={styles.day} style={style}>
+                {row.label}
+              </div>
+            );
+          const { thread } = row;
+          return (
+            <div
+              key={key}
+              role="listitem"
+              aria-setsize={threads}
+              className={styles.row}
+              data-thread={thread.thread_id}
+              data-current={thread.thread_id === current}
+              data-selected={selected.has(thread.thread_id)}
+              style={style}
+            >
+              <ThreadRow
+                thread={thread}
+                now={now}
+                isCurrent={thread.thread_id === current}
+                isSelected={selected.has(thread.thread_id)}
+                isActive={index === active}
+                onChoose={onChoose}
+                onSelect={onSelect}
+                onDelete={onDelete}
+              />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+};
