@@ -88,7 +88,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await say("A thread");
     await answerTo("A thread").waitFor();
     const id = /[0-9a-f-]{36}/.exec(page.url())?.[0] ?? "";
-    await page.getByRole("button", { name: `Copy id ${id}` }).click();
+    await page.getByRole("button", { name: "More of this thread" }).click();
+    await page.getByRole("menuitem", { name: "Copy id" }).click();
     await page.getByText("Copied.").waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(id);
     await page.getByRole("button", { name: "Rename the thread A thread" }).click();
@@ -107,7 +108,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await search.fill(ids[3] ?? "");
     await list.getByRole("link", { name: ids[3] ?? "" }).waitFor();
     await search.fill("");
-    await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
+    const size = () => list.getByRole("listitem").first().getAttribute("aria-setsize");
+    await expect.poll(async () => Number(await size())).toBeGreaterThan(35);
     await search.fill("status=interrupted");
     await list.getByText("No thread found.").waitFor();
     // It is not among the listed threads, because words are searched in all.
@@ -119,11 +121,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     expect(await list.getByRole("listitem").count()).toBe(1);
     expect(await shown.violations()).toEqual([]);
     await search.fill("");
-    await expect.poll(() => list.getByRole("listitem").count()).toBe(30);
-    await list.getByRole("button", { name: "More" }).click();
+    await list.getByRole("link", { name: ids[34] ?? "" }).focus();
+    await page.keyboard.press("End");
     await list.getByRole("link", { name: "My thread" }).waitFor();
     await search.fill("my thread");
     await expect.poll(() => list.getByRole("listitem").count()).toBe(1);
+    await list.getByRole("listitem").hover();
     await list.getByRole("button", { name: "Delete thread My thread" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Go back" }).click();
     await list.getByRole("button", { name: "Delete thread My thread" }).click();
@@ -133,6 +136,59 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await page.waitForURL(/#\/$/);
     await list.getByRole("listitem").first().waitFor();
     await expect.poll(() => list.getByText("My thread").count()).toBe(0);
+  });
+
+  test("are marked by click and Shift, and deleted together", async () => {
+    const { page, server } = shown;
+    const list = page.getByRole("complementary", { name: "Threads" });
+    for (let count = 0; count < 6; count += 1)
+      await server.client.post("/threads").send({ metadata: { title: `Together ${count}` } });
+    await shown.go("/");
+    await list.getByRole("link", { name: "Together 5" }).hover();
+    await list.getByRole("checkbox", { name: "Select thread Together 5" }).check();
+    await list.getByRole("checkbox", { name: "Select thread Together 2" }).click({ modifiers: ["Shift"] });
+    await list.getByText("4 selected").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await list.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+    await expect.poll(() => list.getByRole("link", { name: /^Together/ }).count()).toBe(2);
+    await list.getByRole("link", { name: "Together 1" }).waitFor();
+  });
+
+  test("are opened one after the other by J and K, and by arrow keys and Enter", async () => {
+    const { page, server } = shown;
+    const list = page.getByRole("complementary", { name: "Threads" });
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      const { body } = await server.client.post("/threads").send({ metadata: { title: `Key ${count}` } });
+      ids.push((body as { thread_id: string }).thread_id);
+    }
+    await shown.go(`/threads/${ids[2] ?? ""}`);
+    await list.getByRole("link", { name: "Key 0" }).waitFor();
+    await page.getByRole("main").focus();
+    await page.keyboard.press("j");
+    await page.waitForURL(new RegExp(`${ids[1] ?? ""}$`));
+    await page.getByRole("main").focus();
+    await page.keyboard.press("k");
+    await page.waitForURL(new RegExp(`${ids[2] ?? ""}$`));
+    await list.getByRole("link", { name: "Key 2" }).focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(`${ids[0] ?? ""}$`));
+  });
+
+  test("that need a person, run or failed are found by a click", async () => {
+    const { page, server } = shown;
+    const client = new Client({ apiUrl: server.url, apiKey: null });
+    const { thread_id: threadId } = await client.threads.create({ metadata: { title: "Broken" } });
+    await client.runs.wait(threadId, "failing", { input: {}, raiseError: false });
+    await shown.go("/");
+    const list = page.getByRole("complementary", { name: "Threads" });
+    await list.getByRole("button", { name: "Failed" }).click();
+    await list.getByRole("link", { name: /failed:.*Broken/ }).waitFor();
+    expect(await list.getByRole("listitem").count()).toBe(1);
+    await list.getByRole("button", { name: "Failed" }).click();
   });
 
   test("show the messages of an API run that began and ended between two polls", async () => {
@@ -160,7 +216,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
       });
     await client.runs.wait(threadId, "agent", { input: { messages: [{ role: "user", content: "first" }] } });
     await shown.go(`/threads/${threadId}`);
-    const state = page.getByRole("complementary", { name: "State" });
+    const state = page.getByRole("complementary", { name: "State and graph" });
     for (let count = 3; count <= 10; count += 1) {
       await store(count);
       await state.getByText(`${count} items`).waitFor();
@@ -194,7 +250,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await say("What is 2+3?", page);
     await messagesOf(page).getByText("2+3 = 5", { exact: true }).waitFor();
     expect(await violationsIn(page)).toEqual([]);
-    await page.getByRole("button", { name: "State" }).click();
+    await page.getByRole("button", { name: "State and graph" }).click();
     await page.getByRole("dialog").getByText("4 items").waitFor();
     expect(await violationsIn(page)).toEqual([]);
     await page.keyboard.press("Escape");

@@ -46,23 +46,87 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.getByRole("navigation").waitFor();
   });
 
-  test("has every page in its navigation, each with its title and without violations of axe, light and dark", async () => {
+  /** Tall enough for the navigation with words. */
+  const SIZES = [
+    { width: 1440, height: 900 },
+    { width: 1280, height: 720 },
+    { width: 390, height: 844 },
+  ];
+
+  test("has every page in its navigation, each with its title and without violations of axe, light and dark, at every width", async () => {
     const { page } = shown;
-    const names = await page.getByRole("navigation").getByRole("link").allTextContents();
-    expect(names.length).toBeGreaterThan(6);
-    for (const theme of ["Light", "Dark"]) {
-      await page.getByLabel("Colours").selectOption({ label: theme });
-      for (const name of names.filter((one) => one !== "API")) {
-        await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
-        await expect.poll(() => page.title()).toBe(`${name} – Threadloom`);
-        await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
-        expect({ theme, name, violations: await shown.violations() }).toEqual({
-          theme,
-          name,
-          violations: [],
-        });
+    const links = page.getByRole("navigation").getByRole("link");
+    await page.setViewportSize(SIZES[0]!);
+    const places = await links.evaluateAll((all) =>
+      all.map((link) => [link.getAttribute("title") ?? "", link.getAttribute("href") ?? ""] as const),
+    );
+    expect(places.length).toBeGreaterThan(6);
+    for (const theme of ["Light colours", "Dark colours"]) {
+      await page.setViewportSize(SIZES[0]!);
+      while ((await page.getByRole("button", { name: theme }).count()) === 0)
+        await page.getByRole("button", { name: /colours$/ }).click();
+      for (const size of SIZES) {
+        await page.setViewportSize(size);
+        for (const [name, place] of places) {
+          await shown.go(place.replace(/^#/, ""));
+          await expect.poll(() => page.title()).toBe(`${name} – Threadloom`);
+          await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
+          const [violations, isTooWide] = [
+            await shown.violations(),
+            await page.evaluate("document.documentElement.scrollWidth > innerWidth"),
+          ];
+          expect({ theme, size, name, violations, isTooWide }).toEqual({
+            ...{ theme, size, name },
+            ...{ violations: [], isTooWide: false },
+          });
+        }
       }
     }
+    await page.setViewportSize(SIZES[1]!);
+  });
+
+  test("reaches every page on a phone, the less used ones by a menu", async () => {
+    const { page } = shown;
+    await page.setViewportSize(SIZES[2]!);
+    await page.getByRole("navigation").getByRole("link", { name: "Runs" }).click();
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    expect(await shown.violations()).toEqual([]);
+    await page.getByRole("menuitem", { name: "Crons" }).click();
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Crons" }).waitFor();
+    await page.setViewportSize(SIZES[1]!);
+  });
+
+  test("starts every command from a palette, and lists the keys", async () => {
+    const { page } = shown;
+    await shown.go("/runs");
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByLabel("Search commands").fill("store");
+    await page.getByRole("option", { name: "Go to Store" }).waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await page.keyboard.press("Enter");
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Store" }).waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.getByRole("main").focus();
+    await page.keyboard.press("?");
+    const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await keys.getByText("Show all commands").waitFor();
+    expect(await shown.violations()).toEqual([]);
+    await page.keyboard.press("Escape");
+    await keys.waitFor({ state: "detached" });
+  });
+
+  test("leaves keys to a text that is being written", async () => {
+    const { page } = shown;
+    await shown.go("/");
+    const search = page.getByLabel("Search threads");
+    await search.fill("");
+    await search.press("n");
+    await search.press("?");
+    expect(await search.inputValue()).toBe("n?");
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await search.fill("");
   });
 
   test("recognises a page by its path, whatever its query", async () => {

@@ -6,7 +6,7 @@ import { Copy } from "../parts/copy.tsx";
 import { JsonView } from "../parts/json.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { withoutOverwrites } from "../parts/without-overwrites.ts";
-import { Time } from "../parts/time.tsx";
+import { exactTime } from "../parts/time.tsx";
 import { Comparison } from "./comparison.tsx";
 import { useCheckpoint } from "./use-checkpoint.ts";
 import { nodeNames, titleOf, type TreeRow } from "./tree.ts";
@@ -86,7 +86,7 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
         <h2 id="checkpoint-title">{titleOf({ metadata: state.metadata ?? null })}</h2>
         {state.created_at != null && (
           <span className="faint">
-            <Time iso={state.created_at} />
+            {exactTime(state.created_at)}
           </span>
         )}
       </div>

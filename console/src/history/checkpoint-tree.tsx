@@ -1,53 +1,28 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useEffectEvent, useId, useRef, useState, type KeyboardEvent } from "react";
-import { Time } from "../parts/time.tsx";
-import { nodeNames, titleOf, type Branch, type TreeRow } from "./tree.ts";
+import type { TreeRow, Turn } from "./tree.ts";
+import { StepRow, TurnRow } from "./turn-rows.tsx";
 import styles from "./checkpoint-tree.module.css";
 
 const ROW_HEIGHT = 56;
 const LEVELS_INDENTED = 6;
 const PAGE_KEY_ROWS = 10;
 
-const branchText = ({ number, length, from }: Branch): string => {
-  const size = length === 1 ? "1 checkpoint" : `${length} checkpoints`;
-  if (from === undefined) return number === 1 ? "" : `Branch ${number}, a new start, ${size}`;
-  if (!from.isLoaded) return number === 1 ? "" : `Branch ${number}, from an older checkpoint, ${size}`;
-  return `Branch ${number}, from step ${from.step ?? "?"}, ${size}`;
-};
+/** A turn, or a checkpoint of a turn that is open. */
+type Item =
+  { kind: "turn"; id: string; turn: Turn } | { kind: "step"; id: string; row: TreeRow; level: number };
 
-const factsOf = ({ state, ways, wrote }: TreeRow): string[] => {
-  const next = nodeNames(state.next.filter((name) => name !== "__start__"));
-  const hasAsked = (state.interrupts ?? []).length > 0;
-  return [
-    state.next.includes("__start__") ? "a run starts" : "",
-    wrote.length > 0 ? `wrote: ${nodeNames(wrote)}` : "",
-    next === "" ? "" : `next: ${next}`,
-    hasAsked ? (ways > 0 ? "had an interrupt" : "waits for an answer") : "",
-    ways > 1 ? `${ways} branches` : "",
-  ].filter((fact) => fact !== "");
-};
-
-const Row = ({ row }: { row: TreeRow }) => {
-  const { state, branch } = row;
-  const caption = branch === undefined ? "" : branchText(branch);
-  return (
-    <>
-      {caption !== "" && <span className={styles.branch}>{caption}</span>}
-      <span className={styles.line}>
-        <strong>{titleOf(state)}</strong>
-        {state.created_at !== null && (
-          <span className={styles.time}>
-            <Time iso={state.created_at} />
-          </span>
-        )}
-      </span>
-      <span className={styles.facts}>{factsOf(row).join(" · ") || "no next node"}</span>
-    </>
-  );
-};
+const itemsOf = (turns: readonly Turn[], open: ReadonlySet<string>): Item[] =>
+  turns.flatMap((turn): Item[] => [
+    { kind: "turn", id: `turn ${turn.id}`, turn },
+    ...(open.has(turn.id)
+      ? turn.rows.map((row): Item => ({ kind: "step", id: row.id, row, level: turn.level + 1 }))
+      : []),
+  ]);
 
 interface CheckpointTreeProps {
-  rows: readonly TreeRow[];
+  threadId: string;
+  turns: readonly Turn[];
   selected: string | undefined;
   compared: string | undefined;
   onSelect(id: string): void;
@@ -66,19 +41,38 @@ const stepOf = (key: string, active: number, count: number): number | undefined 
   return step === undefined ? undefined : Math.min(count - 1, Math.max(0, step));
 };
 
-/** Arrow keys move, Enter selects. */
-export const CheckpointTree = ({ rows, selected, compared, onSelect }: CheckpointTreeProps) => {
+/** The newest turn and the turn of the selected checkpoint are open, unless the user closed them. */
+const useOpenTurns = (turns: readonly Turn[], selected: string | undefined) => {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const open = new Set(
+    turns
+      .filter(
+        ({ rows }, index) =>
+          chosen.get(rows.at(-1)?.id ?? "") ?? (index === 0 || rows.some(({ id }) => id === selected)),
+      )
+      .map(({ id }) => id),
+  );
+  // By its oldest checkpoint, because a running turn grows.
+  const toggle = ({ id, rows }: Turn, isOpen = !open.has(id)): void =>
+    setChosen((before) => new Map(before).set(rows.at(-1)?.id ?? "", isOpen));
+  return { open, toggle };
+};
+
+/** Up and down move, left and right close and open a turn, Enter selects. */
+export const CheckpointTree = ({ threadId, turns, selected, compared, onSelect }: CheckpointTreeProps) => {
   const frame = useRef<HTMLDivElement>(null);
   const id = useId();
-  const selectedIndex = rows.findIndex((row) => row.id === selected);
+  const { open, toggle } = useOpenTurns(turns, selected);
+  const items = itemsOf(turns, open);
+  const selectedIndex = items.findIndex((item) => item.id === selected);
   const [activeId, setActiveId] = useState<string>();
-  const activeIndex = rows.findIndex((row) => row.id === activeId);
+  const activeIndex = items.findIndex((item) => item.id === activeId);
   const active = activeIndex >= 0 ? activeIndex : Math.max(0, selectedIndex);
   const virtual = useVirtualizer({
-    count: rows.length,
+    count: items.length,
     getScrollElement: () => frame.current,
     estimateSize: () => ROW_HEIGHT,
-    getItemKey: (index) => rows[index]?.id ?? index,
+    getItemKey: (index) => items[index]?.id ?? index,
     overscan: 8,
   });
   const showSelected = useEffectEvent(() => {
@@ -87,23 +81,29 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
   // Only on a new selection, so new checkpoints do not move the scroll position.
   useEffect(() => showSelected(), [selected]);
 
+  const choose = (item: Item | undefined): void => {
+    if (item === undefined) return;
+    setActiveId(item.id);
+    if (item.kind === "step") return onSelect(item.id);
+    toggle(item.turn);
+    if (!open.has(item.turn.id)) onSelect(item.turn.id);
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     const { key } = event;
-    if (key === "Enter" || key === " ") {
-      event.preventDefault();
-      const row = rows[active];
-      if (row !== undefined) onSelect(row.id);
-      return;
-    }
-    const index = stepOf(key, active, rows.length);
-    if (index === undefined) return;
+    const item = items[active];
+    const isOfTurn = item?.kind === "turn" && (key === "ArrowRight" || key === "ArrowLeft");
+    const index = stepOf(key, active, items.length);
+    if (key === "Enter" || key === " ") choose(item);
+    else if (isOfTurn) toggle(item.turn, key === "ArrowRight");
+    else if (index !== undefined) {
+      setActiveId(items[index]?.id);
+      virtual.scrollToIndex(index, { align: "auto" });
+    } else return;
     event.preventDefault();
-    setActiveId(rows[index]?.id);
-    virtual.scrollToIndex(index, { align: "auto" });
   };
 
-  const items = virtual.getVirtualItems();
-  const isActiveDrawn = items.some(({ index }) => index === active);
+  const shown = virtual.getVirtualItems();
+  const isActiveDrawn = shown.some(({ index }) => index === active);
   return (
     <div
       ref={frame}
@@ -111,40 +111,43 @@ export const CheckpointTree = ({ rows, selected, compared, onSelect }: Checkpoin
       role="tree"
       aria-label="Checkpoints"
       tabIndex={0}
-      // Includes both borders.
-      style={{ maxHeight: virtual.getTotalSize() + 2 }}
       aria-activedescendant={isActiveDrawn ? `${id}${active}` : undefined}
       onKeyDown={onKeyDown}
     >
       <div role="none" style={{ height: virtual.getTotalSize(), position: "relative" }}>
-        {items.map(({ index, key, start }) => {
-          const row = rows[index];
-          if (row === undefined) return null;
+        {shown.map(({ index, key, start }) => {
+          const item = items[index];
+          if (item === undefined) return null;
+          const isTurn = item.kind === "turn";
+          const level = isTurn ? item.turn.level : item.level;
           return (
             <div
               key={key}
               ref={virtual.measureElement}
               id={`${id}${index}`}
               data-index={index}
-              data-checkpoint={row.id}
+              data-checkpoint={isTurn ? undefined : item.id}
+              data-turn={isTurn ? item.turn.id : undefined}
               data-active={index === active || undefined}
-              data-compared={row.id === compared || undefined}
-              className={styles.row}
+              data-compared={item.id === compared || undefined}
+              className={isTurn ? `${styles.row} ${styles.turn}` : styles.row}
               style={{
                 transform: `translateY(${start}px)`,
-                paddingInlineStart: `${0.75 + Math.min(row.level, LEVELS_INDENTED) * 1.1}rem`,
+                paddingInlineStart: `${0.75 + Math.min(level, LEVELS_INDENTED) * 1.1}rem`,
               }}
               role="treeitem"
-              aria-level={row.level + 1}
-              aria-setsize={rows.length}
+              aria-level={level + 1}
+              aria-setsize={items.length}
               aria-posinset={index + 1}
-              aria-selected={row.id === selected}
-              onClick={() => {
-                setActiveId(row.id);
-                onSelect(row.id);
-              }}
+              aria-selected={item.id === selected}
+              aria-expanded={isTurn ? open.has(item.turn.id) : undefined}
+              onClick={() => choose(item)}
             >
-              <Row row={row} />
+              {isTurn ? (
+                <TurnRow threadId={threadId} turn={item.turn} isOpen={open.has(item.turn.id)} />
+              ) : (
+                <StepRow row={item.row} />
+              )}
             </div>
           );
         })}

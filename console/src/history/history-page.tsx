@@ -1,13 +1,17 @@
+import { History as HistoryIcon } from "lucide-react";
 import { useMemo, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
+import { EmptyState } from "../design/empty-state.tsx";
+import { PageHead } from "../design/page-head.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
 import { useHistory } from "../parts/checkpoints.ts";
-import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { CheckpointDetails } from "./checkpoint-details.tsx";
 import { CheckpointTree } from "./checkpoint-tree.tsx";
 import { RunFrom, RunFromCall, RunProgress } from "./run-from.tsx";
 import { StateEditor } from "./state-editor.tsx";
-import { rowsOf } from "./tree.ts";
+import { turnsOf } from "./tree.ts";
 import { useThread } from "./use-thread.ts";
 import styles from "./history-page.module.css";
 
@@ -63,7 +67,8 @@ const History = ({ threadId }: { threadId: string }) => {
   const [comparison, setComparison] = useState<{ namespace: string; id: string | undefined }>();
   const compared = comparison?.namespace === namespace ? comparison.id : undefined;
   const history = useHistory(threadId, namespace, thread.status === "busy");
-  const rows = useMemo(() => rowsOf(history.states ?? []), [history.states]);
+  const turns = useMemo(() => turnsOf(history.states ?? []), [history.states]);
+  const rows = useMemo(() => turns.flatMap((turn) => turn.rows), [turns]);
   const selected = checkpoint ?? rows[0]?.id;
   const checkpointRef =
     selected === undefined ? undefined : { checkpoint_id: selected, checkpoint_ns: namespace };
@@ -76,32 +81,37 @@ const History = ({ threadId }: { threadId: string }) => {
   };
   return (
     <>
-      <div className="row">
-        <h1>Time travel</h1>
+      <PageHead
+        title="Time travel"
+        actions={
+          <>
+            <Link href={`/threads/${threadId}`}>Playground</Link>
+            {thread.assistantId !== undefined && (
+              <Link href={`/graph/${thread.assistantId}?thread=${threadId}`}>Graph</Link>
+            )}
+          </>
+        }
+      >
         {thread.status !== undefined && <Status status={thread.status} />}
-        <code className={styles.id}>{threadId}</code>
-        <span className={styles.links}>
-          <Link href={`/threads/${threadId}`}>Playground</Link>
-          {thread.assistantId !== undefined && (
-            <Link href={`/graph/${thread.assistantId}?thread=${threadId}`}>Graph</Link>
-          )}
-        </span>
-      </div>
+        <code className={`faint ${styles.id}`}>{threadId}</code>
+      </PageHead>
       <ErrorNotice error={thread.error ?? history.error} onRetry={history.retry} />
       {namespace !== "" && <Path namespace={namespace} onOpen={(other) => show(undefined, other)} />}
       {runId !== undefined && <RunProgress key={runId} threadId={threadId} runId={runId} />}
       {history.states !== undefined && rows.length === 0 && (
-        <Empty>
+        <EmptyState icon={HistoryIcon} title="No checkpoints">
           {namespace === ""
             ? "This thread has no checkpoints. No run has started in it."
             : "This graph has no checkpoints in the thread."}
-        </Empty>
+        </EmptyState>
       )}
+      {history.states === undefined && history.error === null && <Skeleton lines={8} />}
       {rows.length > 0 && (
         <div className={styles.panes}>
           <div className="stack">
             <CheckpointTree
-              rows={rows}
+              threadId={threadId}
+              turns={turns}
               selected={selected}
               compared={compared}
               onSelect={(id) => show(id, namespace)}

@@ -3,14 +3,24 @@ import type { StoredCheckpoint } from "../parts/checkpoints.ts";
 export interface TreeRow {
   id: string;
   state: StoredCheckpoint;
-  /** The number of forks on the path. */
-  level: number;
-  /** On the newest checkpoint of a branch. */
-  branch: Branch | undefined;
   /** The number of branches that continue here. */
   ways: number;
   /** Empty if the previous checkpoint is not loaded. */
   wrote: readonly string[];
+  /** Since the previous checkpoint; undefined for the first one of a run, which may have waited. */
+  durationMs: number | undefined;
+}
+
+/** The checkpoints that one run stored in a branch, or one edit of the state. */
+export interface Turn {
+  /** Of its newest checkpoint. */
+  id: string;
+  runId: string | undefined;
+  level: number;
+  /** On the newest turn of a branch. */
+  branch: Branch | undefined;
+  /** Newest first, at least one. */
+  rows: readonly TreeRow[];
 }
 
 export interface Branch {
@@ -28,12 +38,34 @@ const writersOf = (
 ): readonly string[] =>
   metadata?.source === "loop" ? (parent?.next ?? []).filter((name) => name !== "__start__") : [];
 
+const durationBetween = (
+  before: StoredCheckpoint | undefined,
+  { created_at: ended, metadata }: StoredCheckpoint,
+): number | undefined => {
+  if (metadata?.source !== "loop" || before?.created_at == null || ended === null) return undefined;
+  if (before.metadata?.run_id !== metadata.run_id) return undefined;
+  // Two servers may have stored them, whose clocks differ.
+  return Math.max(0, Date.parse(ended) - Date.parse(before.created_at));
+};
+
+/** Consecutive checkpoints of one run, in the order of `chain`. */
+const runsIn = <Item extends { state: StoredCheckpoint }>(chain: readonly Item[]): Item[][] => {
+  const runs: Item[][] = [];
+  let last: string | undefined;
+  for (const item of chain) {
+    const runId = item.state.metadata?.run_id;
+    if (runs.length === 0 || runId === undefined || runId !== last) runs.push([]);
+    last = runId;
+    runs.at(-1)?.push(item);
+  }
+  return runs;
+};
+
 /**
- * Newest branch and checkpoint first, forks above the checkpoint that they begin after. Ids rise with time
- * along a branch.
+ * Newest branch and turn first, forks above the turn in which they begin. Ids rise with time along a branch.
  * @param states newest first
  */
-export const rowsOf = (states: readonly StoredCheckpoint[]): TreeRow[] => {
+export const turnsOf = (states: readonly StoredCheckpoint[]): Turn[] => {
   const byId = new Map(states.map((state) => [idOf(state), state]));
   const children = new Map<string, StoredCheckpoint[]>();
   const beginnings: StoredCheckpoint[] = [];
@@ -53,7 +85,7 @@ export const rowsOf = (states: readonly StoredCheckpoint[]): TreeRow[] => {
   const byNewest = (a: StoredCheckpoint, b: StoredCheckpoint): number =>
     (newest.get(idOf(a)) ?? "") < (newest.get(idOf(b)) ?? "") ? 1 : -1;
 
-  const rows: TreeRow[] = [];
+  const turns: Turn[] = [];
   let branches = 0;
   const addBranch = (first: StoredCheckpoint, level: number): void => {
     const chain: { state: StoredCheckpoint; forked: StoredCheckpoint[] }[] = [];
@@ -73,21 +105,31 @@ export const rowsOf = (states: readonly StoredCheckpoint[]): TreeRow[] => {
           ? undefined
           : { id: parentId, step: parent?.metadata?.step, isLoaded: parent !== undefined },
     };
-    for (const [index, { state, forked }] of chain.reverse().entries()) {
-      for (const fork of forked) addBranch(fork, level + 1);
-      const before = state.parent_checkpoint?.checkpoint_id;
-      rows.push({
-        id: idOf(state),
-        state,
+    const head = chain.at(-1)?.state;
+    for (const items of runsIn(chain.reverse())) {
+      for (const { forked } of items) for (const fork of forked) addBranch(fork, level + 1);
+      const rows = items.map(({ state, forked }): TreeRow => {
+        const before = state.parent_checkpoint?.checkpoint_id;
+        return {
+          id: idOf(state),
+          state,
+          ways: forked.length + (state === head ? 0 : 1),
+          wrote: writersOf(state, before === undefined ? undefined : byId.get(before)),
+          durationMs: durationBetween(before === undefined ? undefined : byId.get(before), state),
+        };
+      });
+      const id = rows[0]?.id ?? "";
+      turns.push({
+        id,
+        runId: items[0]?.state.metadata?.run_id,
         level,
-        branch: index === 0 ? branch : undefined,
-        ways: forked.length + (index === 0 ? 0 : 1),
-        wrote: writersOf(state, before === undefined ? undefined : byId.get(before)),
+        branch: items[0]?.state === head ? branch : undefined,
+        rows,
       });
     }
   };
   for (const beginning of beginnings.sort(byNewest)) addBranch(beginning, 0);
-  return rows;
+  return turns;
 };
 
 const NAMES_SHOWN = 4;

@@ -32,6 +32,12 @@ export const Time = ({ iso }: { iso: string }) => {
   );
 };
 
+/** Local time with seconds, e.g. `27 Nov 2026, 14:03:22`; the text itself if it is no time. */
+export const exactTime = (iso: string): string => {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime()) ? iso : absolute.format(date);
+};
+
 /** E.g. `340 ms`, `2.4 s`, `3 min 5 s`. */
 export const durationText = (milliseconds: number): string => {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
