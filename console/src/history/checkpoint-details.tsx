@@ -84,11 +84,7 @@ export const CheckpointDetails = (props: CheckpointDetailsProps) => {
     <section className={styles.details} aria-labelledby="checkpoint-title">
       <div className="row">
         <h2 id="checkpoint-title">{titleOf({ metadata: state.metadata ?? null })}</h2>
-        {state.created_at != null && (
-          <span className="faint">
-            {exactTime(state.created_at)}
-          </span>
-        )}
+        {state.created_at != null && <span className="faint">{exactTime(state.created_at)}</span>}
       </div>
       <div className="row">
         <code className={styles.id}>{checkpointRef.checkpoint_id}</code>

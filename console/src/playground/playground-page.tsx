@@ -32,7 +32,7 @@ import styles from "./playground.module.css";
 const LIST_FROM_REM = 62;
 const PANEL_FROM_REM = 70;
 /** Beside the threads, where it leaves enough room for the conversation. */
-const PANEL_AT_FIRST_FROM_REM = 88;
+const PANEL_AT_FIRST_FROM_REM = 85;
 
 /** The user's choice, else the assistant of the thread, else the first graph. */
 const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: boolean) => {

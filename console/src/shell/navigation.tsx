@@ -3,6 +3,7 @@ import { Link, useLocation } from "wouter";
 import { Badge } from "../design/chip.tsx";
 import { IconButton } from "../design/icon-button.tsx";
 import { Menu } from "../design/menu.tsx";
+import { keysText } from "../parts/commands.tsx";
 import { documentationUrl } from "../server/address.ts";
 import { useConnection } from "../server/connection.tsx";
 import { addressOf, isCurrent, PAGES, type Page } from "./pages.ts";
@@ -10,6 +11,7 @@ import { useSignOut } from "./sign-out.ts";
 import { THEME_ICONS, THEME_NAMES, type Theme } from "./theme.ts";
 import styles from "./navigation.module.css";
 
+const PALETTE_KEYS = keysText("$mod+k");
 const GROUPS = ["Work", "Build", "Operate"] as const;
 const LISTED = PAGES.filter(({ navigation }) => navigation !== undefined);
 
@@ -49,10 +51,15 @@ export const SideNavigation = ({ counts, theme, onTheme, onPalette, onKeys }: Na
         <img src="./icon.svg" alt="" width={20} height={20} />
         <span className={styles.word}>Threadloom</span>
       </p>
-      <button type="button" className={styles.palette} onClick={onPalette} aria-label="Commands">
+      <button
+        type="button"
+        className={styles.palette}
+        onClick={onPalette}
+        title={`Commands (${PALETTE_KEYS})`}
+      >
         <CommandIcon aria-hidden size={16} strokeWidth={1.75} />
         <span className={styles.word}>Commands</span>
-        <kbd className={styles.word}>Ctrl K</kbd>
+        <kbd className={styles.word}>{PALETTE_KEYS}</kbd>
       </button>
       <nav aria-label="Pages" className={styles.pages}>
         {GROUPS.map((group) => (

@@ -12,6 +12,8 @@ import { lazy, type ComponentType, type LazyExoticComponent } from "react";
 
 export interface Page {
   path: string;
+  /** If the page has more than one path; one route keeps the page while its path changes. */
+  pattern?: RegExp;
   title: string;
   component: LazyExoticComponent<ComponentType>;
   /** Undefined: only other pages link to this one. */
@@ -23,14 +25,9 @@ export interface Page {
 export const PAGES: readonly Page[] = [
   {
     path: "/",
+    pattern: /^\/(?:threads\/(?<threadId>[^/]+))?$/,
     title: "Playground",
     navigation: { icon: MessagesSquare, group: "Work", isInBottomBar: true },
-    fillsWindow: true,
-    component: lazy(() => import("../playground/playground-page.tsx")),
-  },
-  {
-    path: "/threads/:threadId",
-    title: "Playground",
     fillsWindow: true,
     component: lazy(() => import("../playground/playground-page.tsx")),
   },
@@ -84,6 +81,6 @@ export const addressOf = ({ path }: Page): string => path.split("/:", 1)[0] || "
 export const isCurrent = (page: Page, location: string): boolean => {
   const start = addressOf(page);
   return start === "/"
-    ? location === "/" || location.startsWith("/threads/")
+    ? location === "/" || /^\/threads\//.test(location)
     : location === start || location.startsWith(`${start}/`);
 };

@@ -94,7 +94,7 @@ const Frame = () => {
       <SideNavigation {...navigation} />
       <Switch>
         {PAGES.map((page) => (
-          <Route key={page.path} path={page.path}>
+          <Route key={page.path} path={page.pattern ?? page.path}>
             <PageFrame page={page} />
           </Route>
         ))}
