@@ -1,6 +1,6 @@
 import "./design/tokens.css";
 import "./design/elements.css";
-import { StrictMode } from "react";
+import { lazy, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { ignoreSecondClicks } from "./shell/double-clicks.ts";
@@ -17,14 +17,26 @@ document.documentElement.dataset["console"] = "begun";
 
 ignoreSecondClicks();
 
+/** Only `npm run dev:console` has it, which has no API to sign in to. */
+const Gallery =
+  import.meta.env.DEV && location.hash === "#/gallery"
+    ? lazy(() => import("./gallery/gallery.tsx"))
+    : undefined;
+
 createRoot(root).render(
   <StrictMode>
     <ErrorBoundary>
-      <Router hook={useHashLocation}>
-        <SignInGate>
-          <Shell />
-        </SignInGate>
-      </Router>
+      {Gallery === undefined ? (
+        <Router hook={useHashLocation}>
+          <SignInGate>
+            <Shell />
+          </SignInGate>
+        </Router>
+      ) : (
+        <Suspense>
+          <Gallery />
+        </Suspense>
+      )}
     </ErrorBoundary>
   </StrictMode>,
 );

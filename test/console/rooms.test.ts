@@ -13,6 +13,7 @@ const RANKS: ReadonlyMap<string, number> = new Map([
   ["server", 0.5],
   ["parts", 1],
   ["shell", 3],
+  ["gallery", 3],
   ["main.tsx", 4],
 ]);
 const PAGES = 2;

@@ -81,6 +81,6 @@ export const addressOf = ({ path }: Page): string => path.split("/:", 1)[0] || "
 export const isCurrent = (page: Page, location: string): boolean => {
   const start = addressOf(page);
   return start === "/"
-    ? location === "/" || /^\/threads\//.test(location)
+    ? location === "/" || location.startsWith("/threads/")
     : location === start || location.startsWith(`${start}/`);
 };
