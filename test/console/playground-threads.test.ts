@@ -134,8 +134,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
     // It was the open thread.
     await page.waitForURL(/#\/$/);
+    await list.getByText("No thread found.").waitFor();
+    await search.fill("");
     await list.getByRole("listitem").first().waitFor();
-    await expect.poll(() => list.getByText("My thread").count()).toBe(0);
+    expect(await list.getByText("My thread").count()).toBe(0);
   });
 
   test("are marked by click and Shift, and deleted together", async () => {

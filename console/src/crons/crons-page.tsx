@@ -1,9 +1,13 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Clock } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { assistantText, useAssistantNames } from "../parts/assistants.ts";
 import { Confirmation } from "../design/dialog.tsx";
-import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { EmptyState } from "../design/empty-state.tsx";
+import { PageHead } from "../design/page-head.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
 import { CronForm } from "./cron-form.tsx";
@@ -55,22 +59,30 @@ export default function CronsPage() {
 
   return (
     <div className="stack">
-      <div className="row">
-        <h1>Crons</h1>
-        <button
-          type="button"
-          className="primary"
-          disabled={found === undefined}
-          onClick={() => setDialog({ kind: "new" })}
-        >
-          New cron
-        </button>
+      <PageHead
+        title="Crons"
+        actions={
+          <button
+            type="button"
+            className="primary"
+            disabled={found === undefined}
+            onClick={() => setDialog({ kind: "new" })}
+          >
+            New cron
+          </button>
+        }
+      >
         <span role="status" className="faint">
           {data?.total === undefined ? "" : data.total === 1 ? "1 cron" : `${data.total} crons`}
         </span>
-      </div>
+      </PageHead>
       <ErrorNotice error={error ?? fault} />
-      {data?.items.length === 0 && <Empty>There are no crons.</Empty>}
+      {data === undefined && error === null && <Skeleton lines={6} />}
+      {data?.items.length === 0 && (
+        <EmptyState icon={Clock} title="There are no crons.">
+          A cron starts a run at the times of a schedule, for example every morning at 8.
+        </EmptyState>
+      )}
       {data !== undefined && data.items.length > 0 && (
         <CronTable
           crons={data.items}

@@ -1,9 +1,12 @@
+import { CircleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { messageOf } from "../server/connection.tsx";
+import styles from "./notice.module.css";
 
 export const ErrorNotice = ({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) =>
   error == null ? null : (
-    <div role="alert" className="notice bad">
+    <div role="alert" className={`notice bad ${styles.error}`}>
+      <CircleAlert aria-hidden size={16} strokeWidth={1.75} />
       <p>{messageOf(error)}</p>
       {onRetry !== undefined && (
         <button type="button" onClick={onRetry}>

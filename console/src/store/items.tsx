@@ -2,6 +2,7 @@ import { useState, type FormEvent } from "react";
 import { JsonEditor } from "../parts/json.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { isObject } from "../parts/is-object.ts";
+import { Skeleton } from "../design/skeleton.tsx";
 import { truncate } from "../design/truncate.ts";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -41,7 +42,7 @@ export const Items = ({ namespace }: { namespace: readonly string[] }) => {
         onSearch={(fields, meaning) => setFilter({ ...filter, fields, meaning, page: 0 })}
       />
       <ErrorNotice error={error} onRetry={() => void refetch()} />
-      {isPending && <p className="faint">Loading…</p>}
+      {isPending && error === null && <Skeleton lines={5} />}
       {isQueryIgnored && (
         <p className="notice" role="status">
           This server has no semantic search, so the text was ignored. To set it up, add{" "}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
 import { truncate } from "../design/truncate.ts";
 import { pathOf } from "./location.ts";
 import { useNamespaces } from "./queries.ts";
@@ -31,7 +32,7 @@ export const Namespaces = ({ current }: { current: readonly string[] }) => {
         ))}
       </ol>
       <ErrorNotice error={error} onRetry={() => void refetch()} />
-      {isPending && <p className="faint">Loading…</p>}
+      {isPending && error === null && <Skeleton lines={5} />}
       {data !== undefined && data.namespaces.length === 0 && (
         <Empty>{current.length === 0 ? "The store is empty." : "No namespaces below."}</Empty>
       )}

@@ -1,3 +1,4 @@
+import { PageHead } from "../design/page-head.tsx";
 import { Items } from "./items.tsx";
 import { Namespaces } from "./namespaces.tsx";
 import { textOf, useNamespace } from "./location.ts";
@@ -8,10 +9,11 @@ export default function StorePage() {
   const key = textOf(namespace);
   return (
     <div className="stack">
-      <h1>Store</h1>
-      <p className="faint">
-        Data that graphs keep across threads. Opening an item here does not extend its time to live.
-      </p>
+      <PageHead title="Store">
+        <span className="faint">
+          Data that graphs keep across threads. Opening an item here does not extend its time to live.
+        </span>
+      </PageHead>
       <div className={styles.page}>
         <Namespaces key={`namespaces ${key}`} current={namespace} />
         <Items key={`items ${key}`} namespace={namespace} />
