@@ -63,10 +63,12 @@ export const ThreadRows = (props: ThreadRowsProps) => {
     if (id === undefined) return;
     setFocused(id);
     virtual.scrollToIndex(index);
-    // The row may be rendered only after it was scrolled into view.
-    requestAnimationFrame(() =>
-      frame.current?.querySelector<HTMLElement>(`[data-thread="${CSS.escape(id)}"] a`)?.focus(),
-    );
+    const link = (): HTMLElement | null | undefined =>
+      frame.current?.querySelector(`[data-thread="${CSS.escape(id)}"] a`);
+    // A row beyond the view is rendered only after it was scrolled there.
+    const rendered = link();
+    if (rendered != null) rendered.focus();
+    else requestAnimationFrame(() => link()?.focus());
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const moves: ReadonlyMap<string, () => void> = new Map([
