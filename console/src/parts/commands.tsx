@@ -10,6 +10,8 @@ export interface Command {
   keys?: string;
   /** Whether `keys` also work while a text is written. */
   worksInText?: boolean;
+  /** Whether a key that is held runs the command only once. */
+  isOnce?: boolean;
   run(): void;
 }
 

@@ -7,7 +7,7 @@ import { useBranches } from "./branches.ts";
 import { Composer } from "./composer.tsx";
 import type { InputSchema } from "./input-schema.ts";
 import { takeFirstInput } from "./first-input.ts";
-import { InterruptPanel, interruptsOf } from "./interrupt-panel.tsx";
+import { InterruptPanel, interruptsOf } from "../parts/interrupts/interrupts.tsx";
 import { useLiveThread, type Input } from "./live-thread.ts";
 import { LiveSubgraphs } from "./live-subgraphs.tsx";
 import { MessageList } from "./message-list.tsx";

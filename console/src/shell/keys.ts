@@ -18,11 +18,12 @@ export const useKeys = (): void => {
     return tinykeys(
       window,
       Object.fromEntries(
-        bindings.map(({ keys = "", worksInText = false, run }) => [
+        bindings.map(({ keys = "", worksInText = false, isOnce = false, run }) => [
           keys,
           (event: KeyboardEvent) => {
             if (event.defaultPrevented || event.isComposing || isBehindDialog()) return;
             if (!worksInText && isText(event.target)) return;
+            if (isOnce && event.repeat) return;
             event.preventDefault();
             run();
           },

@@ -2,6 +2,7 @@ import {
   Bot,
   Clock,
   Database,
+  Inbox,
   ListOrdered,
   MessagesSquare,
   Play,
@@ -35,6 +36,13 @@ export const PAGES: readonly Page[] = [
     path: "/threads/:threadId/history",
     title: "Time travel",
     component: lazy(() => import("../history/history-page.tsx")),
+  },
+  {
+    path: "/inbox/:threadId?",
+    title: "Inbox",
+    navigation: { icon: Inbox, group: "Work", isInBottomBar: true },
+    fillsWindow: true,
+    component: lazy(() => import("../inbox/inbox-page.tsx")),
   },
   {
     path: "/graph/:assistantId?",

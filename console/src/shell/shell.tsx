@@ -5,6 +5,7 @@ import { EmptyState } from "../design/empty-state.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
 import { TooltipProvider } from "../design/tooltip.tsx";
 import { CommandsProvider, useCommands, type Command } from "../parts/commands.tsx";
+import { useCounts } from "./counts.ts";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { useKeys } from "./keys.ts";
 import { BottomNavigation, SideNavigation } from "./navigation.tsx";
@@ -43,8 +44,6 @@ const PageFrame = ({ page }: { page: Page }) => {
   );
 };
 
-const NO_COUNTS: ReadonlyMap<string, number> = new Map();
-
 const Frame = () => {
   const [location, navigate] = useLocation();
   const { theme, next, change } = useTheme();
@@ -71,8 +70,9 @@ const Frame = () => {
   );
   useCommands(commands);
   useKeys();
+  const counts = useCounts();
   const navigation = {
-    counts: NO_COUNTS,
+    counts,
     theme,
     onTheme: change,
     onPalette: () => setOpen("palette"),

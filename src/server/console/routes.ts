@@ -22,7 +22,7 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 
 /** Addresses of pages without their `#`, which people omit and mail programs cut off. */
 const PAGE_WITHOUT_HASH =
-  /^\/console\/((?:assistants|crons|graph|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
+  /^\/console\/((?:assistants|crons|graph|inbox|overview|queue|runs|store|threads)(?:\/[^?]*)?)(\?.*)?$/;
 
 /**
  * Serves static files without data of the deployment. `isOffered`: called at each request, because API keys come and

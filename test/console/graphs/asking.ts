@@ -75,6 +75,35 @@ const QUESTIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
       options: Array.from({ length: 1_000 }, (_, place) => `${place} ${"a".repeat(1_000)}`),
     },
   ],
+  [
+    "mail",
+    {
+      action_request: {
+        action: "send_email",
+        args: {
+          to: "ada@example.com",
+          subject: "Your refund",
+          body: "Dear Ada,\n\nyour refund of 40 euros is on its way. It takes three days.\n\nKind regards",
+          urgent: false,
+          copies: 1,
+          labels: { team: "support" },
+        },
+      },
+      config: { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true },
+      description: "An e-mail to **ada@example.com** is ready. Shall it be sent?",
+    },
+  ],
+  ["draft", { question: "Send this draft?", draft: "Dear Ada, thank you." }],
+  ["draft with options", { prompt: "Send this draft?", text: "Dear Ada.", options: ["approve", "reject"] }],
+  ["content", { instruction: "Review the text", content: "One.", pages: 3 }],
+  ["call", { question: "Is this correct?", tool_call: { name: "burn", args: { what: "a copy" } } }],
+  ["plain action", { action: "burn", args: { what: "a copy" }, message: "Burn it?" }],
+  [
+    "hostile names",
+    { action: "burn", args: JSON.parse('{"__proto__": "a", "constructor": "b"}') as unknown },
+  ],
+  ["nothing", null],
+  ["a list", [1, 2, 3]],
   ["no buttons", { question: "Which?", options: ["red", { colour: "blue" }] }],
 ]);
 

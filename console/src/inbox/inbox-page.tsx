@@ -1,0 +1,169 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { ArrowDownUp, Inbox, ListFilter } from "lucide-react";
+import { useEffect, useEffectEvent, useMemo, useState } from "react";
+import { Link, useLocation, useParams } from "wouter";
+import { EmptyState } from "../design/empty-state.tsx";
+import { PageHead } from "../design/page-head.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { truncate } from "../design/truncate.ts";
+import { useCommands, type Command } from "../parts/commands.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { WAITING_KEY } from "../parts/waiting-threads.ts";
+import { useOwnName } from "./assignee.tsx";
+import { FilterChips } from "./filter-chips.tsx";
+import { assigneesIn, matches, NO_FILTER, type InboxFilter } from "./filter.ts";
+import { List } from "./list.tsx";
+import { ThreadDetail, type Answered } from "./thread-detail.tsx";
+import { dropFromList, useWaitingList, type Order, type WaitingThread } from "./waiting-list.ts";
+import styles from "./inbox.module.css";
+
+const NO_THREADS: readonly WaitingThread[] = [];
+/** A phone shows the list first. */
+const HAS_BOTH = "(min-width: 48.01rem)";
+
+const scrollTo = (threadId: string): void =>
+  document.querySelector(`[data-thread="${CSS.escape(threadId)}"]`)?.scrollIntoView({ block: "nearest" });
+
+/** The thread after the given one, or before it; the nearest one if it is the last. */
+const neighbourOf = (
+  threads: readonly WaitingThread[],
+  threadId: string | undefined,
+  step: 1 | -1,
+): string | undefined => {
+  const at = threads.findIndex(({ thread_id }) => thread_id === threadId);
+  return threads[at === -1 ? 0 : at + step]?.thread_id;
+};
+
+export default function InboxPage() {
+  const { threadId } = useParams<{ threadId?: string }>();
+  const [, navigate] = useLocation();
+  const queries = useQueryClient();
+  const [order, setOrder] = useState<Order>("asc");
+  const [filter, setFilter] = useState<InboxFilter>(NO_FILTER);
+  const [me, setMe] = useOwnName();
+  const [answered, setAnswered] = useState<Answered>();
+  /** How often Enter opened a thread, since another key did. */
+  const [entered, setEntered] = useState(0);
+  const list = useWaitingList(order);
+  const threads = list.data?.pages.flatMap(({ items }) => items) ?? NO_THREADS;
+  const shown = threads.filter((thread) => matches(thread, filter, me));
+
+  const first = shown[0]?.thread_id;
+  const selectFirst = useEffectEvent(() => {
+    if (threadId === undefined && first !== undefined && matchMedia(HAS_BOTH).matches)
+      navigate(`/inbox/${first}`, { replace: true });
+  });
+  useEffect(() => selectFirst(), [threadId, first]);
+
+  const next = neighbourOf(shown, threadId, 1);
+  const previous = neighbourOf(shown, threadId, -1);
+  const commands = useMemo<Command[]>(() => {
+    const select = (id: string | undefined): void => {
+      if (id === undefined) return;
+      setEntered(0);
+      navigate(`/inbox/${id}`);
+      scrollTo(id);
+    };
+    return [
+      { label: "Next thread", group: "Inbox", keys: "j", run: () => select(next) },
+      { label: "Previous thread", group: "Inbox", keys: "k", run: () => select(previous) },
+    ];
+  }, [navigate, next, previous]);
+  useCommands(commands);
+
+  const onAnswered = async (said: Answered): Promise<void> => {
+    setAnswered(said);
+    const following = neighbourOf(shown, said.threadId, 1) ?? neighbourOf(shown, said.threadId, -1);
+    await dropFromList(queries, said.threadId);
+    setEntered(0);
+    navigate(following === undefined ? "/inbox" : `/inbox/${following}`);
+    await queries.invalidateQueries({ queryKey: WAITING_KEY });
+  };
+
+  const isEmpty = list.isSuccess && threads.length === 0;
+  return (
+    <div className={styles.page} data-view={threadId === undefined ? "list" : "detail"}>
+      <div className={styles.top}>
+        <PageHead
+          title="Inbox"
+          actions={
+            threads.length > 0 && (
+              <button
+                type="button"
+                className={`plain small ${styles.order}`}
+                onClick={() => setOrder(order === "asc" ? "desc" : "asc")}
+              >
+                <ArrowDownUp aria-hidden size={14} strokeWidth={1.75} />
+                {order === "asc" ? "Longest waiting first" : "Newest first"}
+              </button>
+            )
+          }
+        >
+          {threads.length > 0 && (
+            <FilterChips
+              threads={threads}
+              hasMore={list.hasNextPage}
+              me={me}
+              filter={filter}
+              onChange={setFilter}
+            />
+          )}
+        </PageHead>
+      </div>
+      <p role="status" className={styles.answered}>
+        {answered !== undefined && (
+          <>
+            {truncate(answered.words)} in{" "}
+            <Link href={`/threads/${answered.threadId}`}>{truncate(answered.name)}</Link>
+          </>
+        )}
+      </p>
+      <div className={styles.list}>
+        <ErrorNotice error={list.error} onRetry={() => void list.refetch()} />
+        {list.isPending && <Skeleton lines={6} label="Loading the inbox" />}
+        {isEmpty && (
+          <EmptyState icon={Inbox} title="Nothing waits for you">
+            Threads appear here when a graph stops to ask a person.
+          </EmptyState>
+        )}
+        {threads.length > 0 && shown.length === 0 && (
+          <EmptyState
+            icon={ListFilter}
+            title="No thread matches"
+            action={
+              <button type="button" onClick={() => setFilter(NO_FILTER)}>
+                Show all
+              </button>
+            }
+          >
+            {list.hasNextPage ? "The threads read so far" : "All waiting threads"} are outside the filters.
+          </EmptyState>
+        )}
+        {shown.length > 0 && (
+          <List threads={shown} selected={threadId} onEnter={() => setEntered(entered + 1)} />
+        )}
+        {list.hasNextPage && (
+          <button
+            type="button"
+            className={styles.more}
+            disabled={list.isFetchingNextPage}
+            onClick={() => void list.fetchNextPage()}
+          >
+            Show more
+          </button>
+        )}
+      </div>
+      {threadId !== undefined && (
+        <ThreadDetail
+          key={threadId}
+          threadId={threadId}
+          names={assigneesIn(threads)}
+          me={me}
+          onMe={setMe}
+          entered={entered}
+          onAnswered={(said) => void onAnswered(said)}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,206 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { ArrowLeft, FileQuestion } from "lucide-react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { EmptyState } from "../design/empty-state.tsx";
+import { IconButton } from "../design/icon-button.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { truncate } from "../design/truncate.ts";
+import { useCommands, type Command } from "../parts/commands.tsx";
+import {
+  Breakpoint,
+  focusCard,
+  interruptsOf,
+  pressAccept,
+  QuestionCards,
+} from "../parts/interrupts/interrupts.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { Time } from "../parts/time.tsx";
+import { WAITING_KEY } from "../parts/waiting-threads.ts";
+import { useConnection } from "../server/connection.tsx";
+import { sendAnswer } from "./answer.ts";
+import { Assignee } from "./assignee.tsx";
+import { Extract } from "./extract.tsx";
+import { useQuestion, useSelectedThread, type SelectedThread, type StoredQuestion } from "./question.ts";
+import { assigneeOf, graphOf, nameOf } from "./waiting-list.ts";
+import styles from "./inbox.module.css";
+
+/** A key that was meant for the thread before must not accept what nobody has read. */
+const READ_AT_LEAST_MS = 500;
+
+export interface Answered {
+  threadId: string;
+  name: string;
+  words: string;
+}
+
+interface ThreadDetailProps {
+  threadId: string;
+  names: readonly string[];
+  me: string;
+  onMe(name: string): void;
+  /** Above 0: the focus goes to the question, again with each higher number. */
+  entered: number;
+  onAnswered(answered: Answered): void;
+}
+
+export const ThreadDetail = (props: ThreadDetailProps) => {
+  const { threadId } = props;
+  const thread = useSelectedThread(threadId);
+  const { data } = thread;
+  const isWaiting = data?.status === "interrupted";
+  const stored = useQuestion(threadId, isWaiting ? data.state_updated_at : undefined);
+  /** What is written stays readable after somebody else has answered. */
+  const [held, setHeld] = useState<StoredQuestion>();
+  if (isWaiting && stored.data !== undefined && stored.data !== held) setHeld(stored.data);
+  const error = thread.error ?? stored.error;
+  return (
+    <section className={styles.detail} aria-label="Selected thread" tabIndex={0}>
+      {data === null ? (
+        <EmptyState
+          icon={FileQuestion}
+          title="This thread does not exist"
+          action={<Link href="/inbox">Show the inbox</Link>}
+        >
+          Somebody has deleted thread {truncate(threadId)}, or it never existed.
+        </EmptyState>
+      ) : (
+        <>
+          {data !== undefined && <Head {...props} thread={data} first={held?.first} />}
+          <ErrorNotice
+            error={error}
+            onRetry={() => void Promise.all([thread.refetch(), isWaiting && stored.refetch()])}
+          />
+          {error === null && (data === undefined || (isWaiting && held === undefined)) && (
+            <Skeleton lines={5} label="Loading the question" />
+          )}
+          {data !== undefined && !isWaiting && (
+            <p role="status" className="notice">
+              This thread no longer waits for an answer: its status is {data.status}.
+            </p>
+          )}
+          {data !== undefined && held !== undefined && (
+            <Answer key={held.revision} {...props} thread={data} question={held} isClosed={!isWaiting} />
+          )}
+        </>
+      )}
+    </section>
+  );
+};
+
+const Head = ({
+  threadId,
+  names,
+  me,
+  onMe,
+  thread,
+  first,
+}: ThreadDetailProps & { thread: SelectedThread; first: unknown }) => {
+  const [, navigate] = useLocation();
+  const name = nameOf(thread, first);
+  return (
+    <header className={styles.about}>
+      <div className={styles.title}>
+        <IconButton
+          label="Back to the list"
+          icon={ArrowLeft}
+          className={styles.back}
+          onClick={() => navigate("/inbox")}
+        />
+        <h2 title={truncate(name)}>{truncate(name)}</h2>
+      </div>
+      <div className={styles.facts}>
+        <span className={styles.graph}>{truncate(graphOf(thread) ?? "unknown graph")}</span>
+        <span>
+          interrupted <Time iso={thread.state_updated_at} />
+        </span>
+        <Assignee
+          key={threadId}
+          threadId={threadId}
+          assignee={assigneeOf(thread)}
+          names={names}
+          me={me}
+          onMe={onMe}
+        />
+        <Link href={`/threads/${threadId}`} aria-keyshortcuts="O">
+          Open thread
+        </Link>
+      </div>
+    </header>
+  );
+};
+
+interface AnswerProps extends ThreadDetailProps {
+  thread: SelectedThread;
+  question: StoredQuestion;
+  isClosed: boolean;
+}
+
+const Answer = ({ thread, question, isClosed, entered, onAnswered }: AnswerProps) => {
+  const connection = useConnection();
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  const place = useRef<HTMLDivElement>(null);
+  const { thread_id: threadId } = thread;
+  const shownAt = useRef(Infinity);
+  useEffect(() => {
+    shownAt.current = performance.now();
+    if (entered > 0) focusCard(place.current, "card");
+  }, [entered]);
+  const send = useMutation({
+    mutationFn: ({ responses }: { responses: Record<string, unknown> | undefined; words: string }) =>
+      sendAnswer(connection, { ...thread, state_updated_at: question.revision }, responses),
+    onSuccess: (_, { words }) => onAnswered({ threadId, name: nameOf(thread, question.first), words }),
+    onError: () => queries.invalidateQueries({ queryKey: WAITING_KEY }),
+  });
+  const commands = useMemo<Command[]>(
+    () => [
+      {
+        label: "Accept or approve",
+        group: "Inbox",
+        keys: "a",
+        isOnce: true,
+        run: () => {
+          if (performance.now() - shownAt.current >= READ_AT_LEAST_MS) pressAccept(place.current);
+        },
+      },
+      { label: "Write an answer", group: "Inbox", keys: "r", run: () => focusCard(place.current, "answer") },
+      {
+        label: "Edit the arguments",
+        group: "Inbox",
+        keys: "e",
+        run: () => focusCard(place.current, "argument"),
+      },
+      { label: "Open the thread", group: "Inbox", keys: "o", run: () => navigate(`/threads/${threadId}`) },
+    ],
+    [navigate, threadId],
+  );
+  useCommands(commands);
+  const interrupts = useMemo(
+    () => interruptsOf({ status: "interrupted", interrupts: question.interrupts }),
+    [question],
+  );
+  return (
+    <>
+      <Extract messages={question.messages} />
+      <ErrorNotice error={send.error} />
+      <div ref={place}>
+        {interrupts.length > 0 ? (
+          <QuestionCards
+            interrupts={interrupts}
+            isClosed={isClosed}
+            showsKeys
+            onAnswer={(responses, words) => send.mutateAsync({ responses, words })}
+          />
+        ) : (
+          !isClosed && (
+            <Breakpoint
+              next={question.next}
+              onContinue={() => send.mutateAsync({ responses: undefined, words: "Continued" })}
+            />
+          )
+        )}
+      </div>
+    </>
+  );
+};

@@ -1,0 +1,79 @@
+import { useInfiniteQuery, type InfiniteData, type QueryClient } from "@tanstack/react-query";
+import { WAITING_KEY } from "../parts/waiting-threads.ts";
+import { useConnection, type SearchPage } from "../server/connection.tsx";
+import { refetchEvery } from "../server/queries.ts";
+import { textOf } from "./message-text.ts";
+
+export interface WaitingThread {
+  thread_id: string;
+  state_updated_at: string;
+  metadata: Record<string, unknown> | null;
+  extracted?: { first?: unknown };
+}
+
+export type Order = "asc" | "desc";
+
+const PAGE = 100;
+const POLL_MS = 4_000;
+const LIST_KEY = [...WAITING_KEY, "list"];
+
+/** @param order `asc`: those that wait longest first */
+export const useWaitingList = (order: Order) => {
+  const { search } = useConnection();
+  return useInfiniteQuery({
+    queryKey: [...LIST_KEY, order],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam }) =>
+      search<WaitingThread>("/threads/search", {
+        status: "interrupted",
+        limit: PAGE,
+        cursor: pageParam,
+        sort_by: "state_updated_at",
+        sort_order: order,
+        select: ["thread_id", "state_updated_at", "metadata"],
+        extract: { first: "values.messages[0].content" },
+      }),
+    getNextPageParam: ({ cursor }) => cursor,
+    // Reading several pages again takes long.
+    refetchInterval: (query) =>
+      refetchEvery((query.state.data?.pages.length ?? 0) > 1 ? false : POLL_MS)(query),
+  });
+};
+
+/** Removes an answered thread before the server lists it no more. */
+export const dropFromList = async (queries: QueryClient, threadId: string): Promise<void> => {
+  await queries.cancelQueries({ queryKey: LIST_KEY });
+  queries.setQueriesData<InfiniteData<SearchPage<WaitingThread>>>(
+    { queryKey: LIST_KEY },
+    (known) =>
+      known && {
+        ...known,
+        pages: known.pages.map((page) => ({
+          ...page,
+          items: page.items.filter(({ thread_id }) => thread_id !== threadId),
+        })),
+      },
+  );
+};
+
+const textIn = (metadata: WaitingThread["metadata"], key: string): string | undefined => {
+  const text = metadata?.[key];
+  return typeof text === "string" && text.trim() !== "" ? text : undefined;
+};
+
+const NAME_CHARACTERS = 120;
+
+/** The title, else the first message, else the id. */
+export const nameOf = (
+  { thread_id, metadata }: Omit<WaitingThread, "extracted">,
+  first?: unknown,
+): string => {
+  const message = textOf(first).trim().replace(/\s+/g, " ").slice(0, NAME_CHARACTERS);
+  return textIn(metadata, "title") ?? textIn(metadata, "thread_name") ?? (message || thread_id);
+};
+
+export const graphOf = ({ metadata }: Pick<WaitingThread, "metadata">): string | undefined =>
+  textIn(metadata, "graph_id");
+
+export const assigneeOf = ({ metadata }: Pick<WaitingThread, "metadata">): string | undefined =>
+  textIn(metadata, "assignee");
