@@ -68,6 +68,7 @@ export const CONSOLE_PAGES = [
   "crons",
   "graph",
   "history",
+  "inbox",
   "mounting",
   "playground-hostile",
   "playground-inside",

@@ -157,6 +157,7 @@ export default function InboxPage() {
         <ThreadDetail
           key={threadId}
           threadId={threadId}
+          first={threads.find(({ thread_id }) => thread_id === threadId)?.extracted?.first}
           names={assigneesIn(threads)}
           me={me}
           onMe={setMe}

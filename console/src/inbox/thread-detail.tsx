@@ -36,6 +36,8 @@ export interface Answered {
 
 interface ThreadDetailProps {
   threadId: string;
+  /** The first message, if the list has it. */
+  first: unknown;
   names: readonly string[];
   me: string;
   onMe(name: string): void;
@@ -66,7 +68,7 @@ export const ThreadDetail = (props: ThreadDetailProps) => {
         </EmptyState>
       ) : (
         <>
-          {data !== undefined && <Head {...props} thread={data} first={held?.first} />}
+          {data !== undefined && <Head {...props} thread={data} first={held?.first ?? props.first} />}
           <ErrorNotice
             error={error}
             onRetry={() => void Promise.all([thread.refetch(), isWaiting && stored.refetch()])}
@@ -95,7 +97,7 @@ const Head = ({
   onMe,
   thread,
   first,
-}: ThreadDetailProps & { thread: SelectedThread; first: unknown }) => {
+}: ThreadDetailProps & { thread: SelectedThread }) => {
   const [, navigate] = useLocation();
   const name = nameOf(thread, first);
   return (

@@ -70,18 +70,19 @@ export const TextForm = ({ card, place, onAnswer }: TextFormProps) => {
               Answer
             </button>
           )}
-          {isEdited && (
+          {isEdited ? (
             <button type="button" className="plain" onClick={() => setEdited(draft ?? "")}>
               Undo the changes
             </button>
+          ) : (
+            <span className={styles.other}>
+              {others.map((each) => (
+                <button key={each} type="button" className="plain" onClick={() => choose(each)}>
+                  {NEXT[each]}
+                </button>
+              ))}
+            </span>
           )}
-          <span className={styles.other}>
-            {others.map((each) => (
-              <button key={each} type="button" className="plain" onClick={() => choose(each)}>
-                {NEXT[each]}
-              </button>
-            ))}
-          </span>
         </>
       }
     >
