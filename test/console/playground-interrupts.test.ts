@@ -62,12 +62,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await begin("asking");
       await say("middleware");
       const [letter, fire] = ["send", "burn"].map((name) => page.getByRole("group", { name, exact: true }));
-      await page.getByText("1 of 2").waitFor();
+      await letter?.getByText("1 of 2").waitFor();
       // One card at a time.
       expect(await fire?.count()).toBe(0);
       await letter?.getByLabel("text", { exact: true }).fill("Dear Bob");
       await letter?.getByRole("button", { name: "Send the edited arguments" }).click();
-      await page.getByText("2 of 2").waitFor();
+      await fire?.getByText("2 of 2").waitFor();
       expect(await fire?.getByRole("textbox").count()).toBe(1);
       await fire?.getByLabel("Reason (if you reject)").fill("No fire.");
       await fire?.getByRole("button", { name: "Reject" }).click();

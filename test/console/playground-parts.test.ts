@@ -6,7 +6,6 @@ import {
   treeOf,
   type Checkpoint,
 } from "../../console/src/playground/checkpoint-tree.ts";
-import { actionQuestion } from "../../console/src/playground/interrupt-requests.ts";
 import { rowsOf } from "../../console/src/playground/messages.ts";
 import { NO_OPTIONS, withOptions } from "../../console/src/playground/run-options.ts";
 import { createTurns } from "../../console/src/playground/turns.ts";
@@ -88,69 +87,6 @@ describe("the text of a failed attempt", () => {
     expect(turns.isDiscarded("half")).toBe(false);
     tell(turns, 2 * turn + 1, "values", { messages: [null] });
     expect(turns.isDiscarded("half")).toBe(true);
-  });
-});
-
-describe("a thread's question", () => {
-  test("is answered freely if it offers no decision", () => {
-    expect(actionQuestion({ action_request: { action: "burn" } })).toBeUndefined();
-    expect(
-      actionQuestion([{ action_request: { action: "burn", args: null }, config: { allow_accept: "yes" } }]),
-    ).toBeUndefined();
-    expect(
-      actionQuestion({
-        actionRequests: [{ name: "send" }, { name: "burn" }],
-        reviewConfigs: [{ actionName: "burn", allowedDecisions: ["teleport"] }],
-      }),
-    ).toBeUndefined();
-  });
-
-  const request = { action: "send", args: { to: "Ada" } };
-  const config = { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true };
-
-  test("is answered with a list in the shape of agent inboxes, also if it has one action", () => {
-    const question = actionQuestion({ action_request: request, config });
-    expect(question?.requests[0]?.allowed).toEqual(["accept", "edit", "respond", "ignore"]);
-    const answerTo = (answer: Parameters<NonNullable<typeof question>["answerOf"]>[0][number]) =>
-      question?.answerOf([answer]);
-    expect(answerTo({ decision: "accept" })).toEqual([{ type: "accept", args: request }]);
-    expect(answerTo({ decision: "edit", args: { to: "Bob" } })).toEqual([
-      { type: "edit", args: { action: "send", args: { to: "Bob" } } },
-    ]);
-    expect(answerTo({ decision: "respond", text: "later" })).toEqual([{ type: "response", args: "later" }]);
-    expect(answerTo({ decision: "ignore" })).toEqual([{ type: "ignore", args: null }]);
-  });
-
-  test("is answered with decisions in the shape of the middleware, with either case of its names", () => {
-    for (const value of [
-      {
-        actionRequests: [{ name: "send", args: {} }],
-        reviewConfigs: [{ actionName: "send", allowedDecisions: ["reject"] }],
-      },
-      {
-        action_requests: [{ name: "send", args: {} }],
-        review_configs: [{ action_name: "send", allowed_decisions: ["reject"] }],
-      },
-    ]) {
-      const question = actionQuestion(value);
-      expect(question?.requests[0]?.allowed).toEqual(["respond"]);
-      expect(question?.answerOf([{ decision: "respond", text: "no" }])).toEqual({
-        decisions: [{ type: "reject", message: "no" }],
-      });
-    }
-  });
-
-  test("has an unknown shape if any part of it has", () => {
-    for (const value of [
-      undefined,
-      null,
-      "text",
-      [],
-      [{ action_request: request, config }, "text"],
-      { actionRequests: [] },
-    ])
-      expect(actionQuestion(value)).toBeUndefined();
-    expect(actionQuestion({ action_request: {}, config: null })).toBeUndefined();
   });
 });
 

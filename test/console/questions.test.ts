@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ActionCard, TextCard } from "../../console/src/parts/interrupts/card.ts";
+import type { ActionAnswer, ActionCard, TextCard } from "../../console/src/parts/interrupts/card.ts";
 import { questionOf } from "../../console/src/parts/interrupts/questions.ts";
 
 const textCard = (value: unknown): TextCard => {
@@ -79,6 +79,55 @@ describe("the card of an interrupt", () => {
     expect(card.answerOf({ decision: "accept" })).toEqual({ action: "continue" });
     expect(card.answerOf({ decision: "edit", args: ARGS })).toEqual({ action: "update", data: ARGS });
     expect(card.answerOf({ decision: "respond", text: "No" })).toEqual({ action: "feedback", data: "No" });
+  });
+
+  const request = { action: "send", args: { to: "Ada" } };
+  const config = { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true };
+
+  test("is answered with a list in the shape of agent inboxes, also if it has one action", () => {
+    const question = questionOf({ action_request: request, config });
+    const card = actionCard({ action_request: request, config });
+    expect(card.allowed).toEqual(["accept", "edit", "respond", "ignore"]);
+    const answerTo = (answer: ActionAnswer): unknown => question.answerOf([card.answerOf(answer)]);
+    expect(answerTo({ decision: "accept" })).toEqual([{ type: "accept", args: request }]);
+    expect(answerTo({ decision: "edit", args: { to: "Bob" } })).toEqual([
+      { type: "edit", args: { action: "send", args: { to: "Bob" } } },
+    ]);
+    expect(answerTo({ decision: "respond", text: "later" })).toEqual([{ type: "response", args: "later" }]);
+    expect(answerTo({ decision: "ignore" })).toEqual([{ type: "ignore", args: null }]);
+  });
+
+  test("is answered with decisions in the shape of the middleware, with either case of its names", () => {
+    for (const value of [
+      {
+        actionRequests: [{ name: "send", args: {} }],
+        reviewConfigs: [{ actionName: "send", allowedDecisions: ["reject"] }],
+      },
+      {
+        action_requests: [{ name: "send", args: {} }],
+        review_configs: [{ action_name: "send", allowed_decisions: ["reject"] }],
+      },
+    ]) {
+      const card = actionCard(value);
+      expect(card.allowed).toEqual(["respond"]);
+      expect(questionOf(value).answerOf([card.answerOf({ decision: "respond", text: "no" })])).toEqual({
+        decisions: [{ type: "reject", message: "no" }],
+      });
+    }
+  });
+
+  test("is one for a free answer if any part of the value has another shape, or allows no decision", () => {
+    for (const value of [
+      [{ action_request: request, config }, "text"],
+      { actionRequests: [] },
+      { action_request: {}, config: null },
+      [{ action_request: { action: "burn", args: null }, config: { allow_accept: "yes" } }],
+      {
+        actionRequests: [{ name: "send" }, { name: "burn" }],
+        reviewConfigs: [{ actionName: "burn", allowedDecisions: ["teleport"] }],
+      },
+    ])
+      expect(textCard(value).details).toEqual(value);
   });
 
   test("offers a free answer if its configuration allows no decision", () => {

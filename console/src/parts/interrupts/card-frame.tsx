@@ -51,7 +51,7 @@ export const CardFrame = ({ place, name, title, footer, onSendWritten, children 
     >
       <div className={styles.head}>
         <MessageCircleQuestionMark aria-hidden size={16} strokeWidth={1.75} />
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         {place.position}
       </div>
       <div className={styles.body}>{children}</div>
