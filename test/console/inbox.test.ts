@@ -138,7 +138,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
         .getByRole("group", { name: /What is in/ })
         .getByText(position)
         .waitFor();
-      await page.getByLabel("Answer", { exact: true }).fill("itself");
+      await page.getByRole("textbox", { name: "Answer" }).fill("itself");
       await page.getByRole("button", { name: "Answer", exact: true }).click();
     }
     await page.getByRole("status").filter({ hasText: "Answered 2 questions in Two" }).waitFor();
