@@ -1,5 +1,4 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { MessageCircleOff, PanelLeft, PanelRight } from "lucide-react";
 import { useState } from "react";
 import { Panel, PanelGroup, PanelResizeHandle } from "react-resizable-panels";
@@ -8,18 +7,12 @@ import { Dialog } from "../design/dialog.tsx";
 import { EmptyState } from "../design/empty-state.tsx";
 import { IconButton } from "../design/icon-button.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
-import { truncate } from "../design/truncate.ts";
-import { useSchemas } from "../parts/assistants.ts";
-import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
-import { useConnection } from "../server/connection.tsx";
 import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts";
 import { AssistantChoice } from "./assistant-choice.tsx";
-import { Composer } from "./composer.tsx";
-import type { InputSchema } from "./input-schema.ts";
 import { Conversation } from "./conversation.tsx";
-import { keepFirstInput } from "./first-input.ts";
-import type { Input } from "./live-thread.ts";
+import { NewThread } from "./new-thread.tsx";
 import { ThreadList } from "./thread-list.tsx";
 import { ThreadMenu } from "./thread-menu.tsx";
 import { PANEL_TABS, ThreadPanel, type PanelTab } from "./thread-panel.tsx";
@@ -209,49 +202,3 @@ export default function PlaygroundPage() {
     </div>
   );
 }
-
-/** The thread is created with the first input. */
-const NewThread = ({ assistant }: { assistant: Assistant | undefined }) => {
-  const { client } = useConnection();
-  const queries = useQueryClient();
-  const [, navigate] = useLocation();
-  const schemas = useSchemas(assistant?.assistant_id);
-  const begin = useMutation({
-    mutationFn: async (input: Input) => {
-      const { thread_id } = await client.threads.create({
-        metadata: { graph_id: assistant?.graph_id, assistant_id: assistant?.assistant_id },
-      });
-      keepFirstInput(queries, thread_id, input);
-      return thread_id;
-    },
-    onSuccess: (threadId) => {
-      void queries.invalidateQueries({ queryKey: ["threads", "list"] });
-      navigate(`/threads/${threadId}`);
-    },
-  });
-  return (
-    <div className={styles.new}>
-      <div className={styles.welcome}>
-        {assistant !== undefined && (
-          <>
-            <h2>{truncate(assistant.name)}</h2>
-            <p className="faint">{assistant.description ?? `Graph ${assistant.graph_id}`}</p>
-          </>
-        )}
-      </div>
-      <ErrorNotice error={begin.error} />
-      <ReadingNotice schemas={schemas.data} />
-      {assistant !== undefined && (
-        <Composer
-          key={assistant.assistant_id}
-          schema={schemas.data?.input_schema as InputSchema | null | undefined}
-          isRunning={false}
-          onSend={async (input) => {
-            await begin.mutateAsync(input);
-          }}
-          onStop={() => undefined}
-        />
-      )}
-    </div>
-  );
-};
