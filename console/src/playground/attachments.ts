@@ -5,8 +5,22 @@ export interface Attachment {
   data: string;
 }
 
-/** Per message, because each state keeps all images. */
+/** Per message, because each state keeps all files. */
 export const ATTACHED_BYTES_AT_MOST = 2_500_000;
+
+/** Some of these names have other types, e.g. `.ts` that of a video. */
+const TEXT_NAME =
+  /\.(txt|md|csv|tsv|json|jsonl|ya?ml|toml|xml|html?|css|log|[cm]?[jt]sx?|py|rb|go|rs|java|c|h|cpp|sh|sql)$/i;
+
+/** For the file chooser of the browser. */
+export const ACCEPTED =
+  "image/*,application/pdf,text/*,.md,.csv,.json,.jsonl,.yaml,.yml,.ts,.tsx,.py,.sql,.log";
+
+const typeOfFile = ({ name, type }: File): string | undefined => {
+  if (type.startsWith("image/") || type === "application/pdf") return type;
+  if (type.startsWith("text/") || type === "application/json") return type;
+  return TEXT_NAME.test(name) ? "text/plain" : undefined;
+};
 
 const base64Of = async (file: File): Promise<string> => {
   const bytes = new Uint8Array(await file.arrayBuffer());
@@ -17,20 +31,25 @@ const base64Of = async (file: File): Promise<string> => {
   return btoa(binary);
 };
 
+const CHARACTERS_OF_NAME = 60;
+
 /** @throws Error for the user */
-export const readImages = async (files: readonly File[]): Promise<Attachment[]> => {
-  const images = files.filter(({ type }) => type.startsWith("image/"));
-  if (images.length < files.length) throw new Error("Only images can be attached to a message.");
-  refuseMoreThan(images.reduce((sum, { size }) => sum + size, 0));
-  const read = images.map(async (file) => ({
-    name: file.name,
-    mimeType: file.type,
-    data: await base64Of(file),
-  }));
-  return await Promise.all(read);
+export const readFiles = async (files: readonly File[]): Promise<Attachment[]> => {
+  const typed = files.map((file) => {
+    const mimeType = typeOfFile(file);
+    if (mimeType === undefined)
+      throw new Error(
+        `“${file.name.slice(0, CHARACTERS_OF_NAME)}” can't be attached. A message takes images, PDFs and text files.`,
+      );
+    return { file, mimeType };
+  });
+  refuseMoreThan(files.reduce((sum, { size }) => sum + size, 0));
+  return await Promise.all(
+    typed.map(async ({ file, mimeType }) => ({ name: file.name, mimeType, data: await base64Of(file) })),
+  );
 };
 
-/** @throws Error for the user if the images are too large */
+/** @throws Error for the user if the files are too large */
 export const attach = (attached: readonly Attachment[], added: readonly Attachment[]): Attachment[] => {
   const all = [...attached, ...added];
   refuseMoreThan(all.reduce((sum, { data }) => sum + data.length * 0.75, 0));
@@ -39,40 +58,26 @@ export const attach = (attached: readonly Attachment[], added: readonly Attachme
 
 const refuseMoreThan = (bytes: number): void => {
   if (bytes > ATTACHED_BYTES_AT_MOST)
-    throw new Error(`The images of a message may have ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB in total.`);
+    throw new Error(
+      `These files are too large. A message takes ${ATTACHED_BYTES_AT_MOST / 1_000_000} MB of files in total.`,
+    );
 };
+
+export const isImage = ({ mimeType }: Attachment): boolean => mimeType.startsWith("image/");
+
+/** LangChain's standard blocks; models need the name of a file. */
+const blockOf = (attachment: Attachment): Record<string, unknown> => ({
+  type: isImage(attachment) ? "image" : "file",
+  source_type: "base64",
+  mime_type: attachment.mimeType,
+  data: attachment.data,
+  ...(!isImage(attachment) && { metadata: { filename: attachment.name } }),
+});
 
 export const humanMessage = (text: string, attached: readonly Attachment[]): Record<string, unknown> => ({
   type: "human",
   content:
     attached.length === 0
       ? text
-      : [
-          ...(text === "" ? [] : [{ type: "text", text }]),
-          ...attached.map(({ mimeType, data }) => ({
-            type: "image",
-            source_type: "base64",
-            mime_type: mimeType,
-            data,
-          })),
-        ],
+      : [...(text === "" ? [] : [{ type: "text", text }]), ...attached.map(blockOf)],
 });
-
-/** Undefined unless the input is a single human message. */
-export const writtenIn = (
-  input: Record<string, unknown>,
-): { text: string; attached: Attachment[] } | undefined => {
-  const messages = input["messages"];
-  if (Object.keys(input).length !== 1 || !Array.isArray(messages) || messages.length !== 1) return undefined;
-  const { type, content } = (messages[0] ?? {}) as { type?: unknown; content?: unknown };
-  if (type !== "human") return undefined;
-  if (typeof content === "string") return { text: content, attached: [] };
-  if (!Array.isArray(content)) return undefined;
-  const blocks = content as { text?: string; mime_type?: string; data?: string }[];
-  return {
-    text: blocks.map(({ text = "" }) => text).join(""),
-    attached: blocks.flatMap(({ mime_type: mimeType, data }, index) =>
-      mimeType === undefined || data === undefined ? [] : [{ name: `image ${index}`, mimeType, data }],
-    ),
-  };
-};

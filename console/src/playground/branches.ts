@@ -1,9 +1,18 @@
 import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useConnection } from "../server/connection.tsx";
-import { forksOnPath, headOf, newestBelow, pathTo, type Checkpoint, type Fork } from "./checkpoint-tree.ts";
+import {
+  forksOnPath,
+  headOf,
+  newestBelow,
+  pathTo,
+  type Checkpoint,
+  type CheckpointTree,
+  type Fork,
+} from "./checkpoint-tree.ts";
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
 import { hasWritten, subgraphsAt, subgraphsOnPath, type Subgraph, type SubgraphTask } from "./subgraphs.ts";
+import { NO_RUNS, runsOfAnswers } from "./figures.ts";
 import type { Input, LiveThread } from "./live-thread.ts";
 import type { Alternatives, MessageActions } from "./message-view.tsx";
 import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
@@ -17,6 +26,8 @@ export interface Branches extends MessageActions {
   messages: readonly ShownMessage[];
   /** By the first message of each branch. */
   alternatives: ReadonlyMap<string, Alternatives>;
+  /** Run ids by the ids of answers. */
+  runOf: ReadonlyMap<string, string>;
   /** Undefined at the newest checkpoint. */
   elsewhere: "earlier" | "on another branch" | undefined;
   showNewest(): void;
@@ -106,6 +117,8 @@ export const useBranches = (
       ),
     [forkOf],
   );
+
+  const runOf = useRuns(tree, shownId, messages, isRunning);
 
   const now = useRef({ tree, messages, forkOf, elsewhere, live, head });
   now.current = { tree, messages, forkOf, elsewhere, live, head };
@@ -208,6 +221,7 @@ export const useBranches = (
     ...actions,
     messages,
     alternatives,
+    runOf,
     elsewhere:
       elsewhere === undefined || isRunning ? undefined : isAncestor ? "earlier" : "on another branch",
     next: (elsewhere === undefined ? head : tree.byId.get(elsewhere))?.next ?? [],
@@ -235,6 +249,20 @@ const useForks = (
     }
     return byMessage.size === 0 ? NO_FORKS : byMessage;
   }, [forks, sharedIds, settled]);
+  if (!isRunning) last.current = found;
+  return last.current;
+};
+
+/** Unchanged during a run. */
+const useRuns = (
+  tree: CheckpointTree,
+  shownId: string | undefined,
+  messages: readonly ShownMessage[],
+  isRunning: boolean,
+): ReadonlyMap<string, string> => {
+  const last = useRef(NO_RUNS);
+  const settled = isRunning ? NO_MESSAGES : messages;
+  const found = useMemo(() => runsOfAnswers(tree, shownId, settled), [tree, shownId, settled]);
   if (!isRunning) last.current = found;
   return last.current;
 };

@@ -5,6 +5,7 @@ export interface Checkpoint {
   /** `input`, `loop`, `update` or `fork`, as in LangGraph. */
   source: string;
   next: readonly string[];
+  runId?: string | undefined;
 }
 
 export interface Fork {

@@ -18,7 +18,7 @@ interface Reference {
 interface HistoryEntry {
   checkpoint: Reference | null;
   parent_checkpoint: Reference | null;
-  metadata: { source?: string } | null;
+  metadata: { source?: string; run_id?: string } | null;
   next: string[] | null;
 }
 
@@ -54,6 +54,7 @@ const readCheckpoints = async (
         parent: parent_checkpoint?.checkpoint_id ?? undefined,
         source: metadata?.source ?? "loop",
         next: next ?? [],
+        runId: metadata?.run_id,
       });
     }
     before = page.at(-1)?.checkpoint?.checkpoint_id ?? undefined;

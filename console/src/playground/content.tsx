@@ -1,4 +1,6 @@
 import { JsonView } from "../parts/json.tsx";
+import { fileOf } from "./file-block.ts";
+import { AudioPlayer, FileCard } from "./file-card.tsx";
 import { Markdown, PlainText } from "./markdown.tsx";
 import styles from "./message.module.css";
 
@@ -82,6 +84,9 @@ const Block = ({ block, isGrowing }: { block: unknown; isGrowing: boolean }) => 
     const address = addressOfImage(block);
     if (address !== undefined) return <Image address={address} name="Image" />;
   }
+  const file = fileOf(block);
+  if (file?.kind === "audio" && file.data !== undefined) return <AudioPlayer file={file} />;
+  if (file !== undefined) return <FileCard file={file} />;
   return <JsonView value={block} depth={0} />;
 };
 

@@ -1,18 +1,24 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { MessageSquare } from "lucide-react";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { EmptyState } from "../design/empty-state.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
 import { useDrawing, useSchemas } from "../parts/assistants.ts";
-import { Empty, ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
+import { useCommands, type Command } from "../parts/commands.tsx";
+import { InterruptPanel, interruptsOf } from "../parts/interrupts/interrupts.tsx";
+import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { useBranches } from "./branches.ts";
 import { Composer } from "./composer.tsx";
 import type { InputSchema } from "./input-schema.ts";
-import { takeFirstInput } from "./first-input.ts";
-import { InterruptPanel, interruptsOf } from "../parts/interrupts/interrupts.tsx";
-import { useLiveThread, type Input } from "./live-thread.ts";
+import { firstMessages } from "./first-input.ts";
+import { heldInputs, keepHeld, type HeldInput } from "./held-messages.ts";
+import { useLiveThread } from "./live-thread.ts";
 import { LiveSubgraphs } from "./live-subgraphs.tsx";
 import { MessageList } from "./message-list.tsx";
 import type { MessageActions } from "./message-view.tsx";
-import { QueuedRuns } from "./queued-runs.tsx";
+import { textOf, typeOf } from "./messages.ts";
+import { HeldMessages, QueuedRuns } from "./queued-runs.tsx";
 import type { RunOptions } from "./run-options.ts";
 import type { ThreadRecord } from "./thread-record.ts";
 import styles from "./conversation.module.css";
@@ -29,13 +35,8 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
   const live = useLiveThread(assistant.assistant_id, threadId, record, options);
   const branches = useBranches(threadId, live, record);
   const schemas = useSchemas(assistant.assistant_id);
-  const { send } = live;
-  /** If the server rejected it. */
-  const [returned, setReturned] = useState<Input>();
-  useEffect(() => {
-    const input = takeFirstInput(queries, threadId);
-    if (input !== undefined) send(input).catch(() => setReturned(input));
-  }, [queries, send, threadId]);
+  const [held, setHeld] = useState(() => heldInputs(threadId));
+  useEffect(() => keepHeld(threadId, held), [threadId, held]);
 
   const { edit, regenerate, showAlternative, subgraphsOfCall, subgraphsOfMessage } = branches;
   const actions = useMemo<MessageActions>(
@@ -45,26 +46,53 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
   const drawing = useDrawing(assistant.assistant_id);
   const hasSubgraphs = drawing.data?.nodes.some(({ id }) => String(id).includes(":")) ?? false;
   const context = useMemo(() => ({ threadId, hasSubgraphs }), [threadId, hasSubgraphs]);
-  const say = (input: Input): Promise<void> => branches.send(input);
   const { isRunning, isReading, error } = live;
-  const { messages } = branches;
+  const isFirst = branches.messages.length === 0 && (isReading || isRunning);
+  const messages = isFirst ? firstMessages(queries, threadId) : branches.messages;
+  const { stop: stopRun } = live;
+  const stop = useCallback(
+    (): void =>
+      void stopRun().then(
+        (taken) => setHeld((before) => [...before, ...taken]),
+        () => undefined,
+      ),
+    [stopRun],
+  );
+  const commands = useMemo<Command[]>(
+    () =>
+      isRunning
+        ? [{ label: "Stop the run", group: "Thread", keys: "Escape", worksInText: true, run: stop }]
+        : [],
+    [isRunning, stop],
+  );
+  useCommands(commands);
+  const letGo = ({ id }: HeldInput): void => setHeld((all) => all.filter((one) => one.id !== id));
   // The server takes any input to an interrupted thread as the answer.
   const { elsewhere } = branches;
   const hasInterrupts = !isRunning && elsewhere === undefined && interruptsOf(record).length > 0;
   return (
     <div className={styles.conversation}>
-      {messages.length > 0 || isReading ? (
+      {messages.length > 0 ? (
         <MessageList
           messages={messages}
           isRunning={isRunning}
           alternatives={branches.alternatives}
+          runOf={branches.runOf}
+          stopped={live.stopped}
           actions={actions}
           context={context}
         />
-      ) : (
-        <div className={styles.empty}>
-          <Empty>{isRunning ? "The graph is running." : "This thread has no messages yet."}</Empty>
+      ) : isReading ? (
+        <div className={styles.loading}>
+          <Skeleton lines={6} label="Loading the messages" />
         </div>
+      ) : (
+        <EmptyState
+          icon={MessageSquare}
+          title={isRunning ? "The graph is running" : "This thread has no messages yet"}
+        >
+          {isRunning ? "Its first message will appear here." : "Write one below; the answer appears here."}
+        </EmptyState>
       )}
       <p role="status" className="unseen">
         {isRunning ? "The graph is running." : ""}
@@ -96,15 +124,30 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
           />
         )}
         {(isRunning || record?.status === "busy") && <QueuedRuns threadId={threadId} />}
+        <HeldMessages
+          held={held}
+          onSend={(one) =>
+            void branches.send(one.input).then(
+              () => letGo(one),
+              () => undefined,
+            )
+          }
+          onWithdraw={letGo}
+        />
         {!hasInterrupts && <ReadingNotice schemas={schemas.data} />}
         {!hasInterrupts && (
           <Composer
-            key={`${assistant.assistant_id} ${returned === undefined}`}
-            returned={returned}
+            key={assistant.assistant_id}
+            draftName={`thread ${threadId}`}
+            recall={() =>
+              messages.flatMap((message) =>
+                typeOf(message) === "human" ? textOf(message.content) || [] : [],
+              )
+            }
             schema={schemas.data?.input_schema as InputSchema | null | undefined}
             isRunning={isRunning}
-            onSend={say}
-            onStop={() => void live.stop().catch(() => undefined)}
+            onSend={branches.send}
+            onStop={stop}
           />
         )}
       </div>

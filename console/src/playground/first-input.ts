@@ -1,16 +1,16 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { Input } from "./live-thread.ts";
+import type { ShownMessage } from "./messages.ts";
 
-/** Written before the thread existed; the page of the thread sends it. */
 const keyOf = (threadId: string) => ["threads", "first-input", threadId];
+const NO_MESSAGES: readonly ShownMessage[] = [];
 
+/** The run has started, and its stream will repeat the input. */
 export const keepFirstInput = (queries: QueryClient, threadId: string, input: Input): void => {
-  queries.setQueryData(keyOf(threadId), input);
+  const { messages } = input;
+  if (Array.isArray(messages)) queries.setQueryData(keyOf(threadId), messages);
 };
 
-/** Undefined at the second call. */
-export const takeFirstInput = (queries: QueryClient, threadId: string): Input | undefined => {
-  const input = queries.getQueryData<Input>(keyOf(threadId));
-  queries.removeQueries({ queryKey: keyOf(threadId) });
-  return input;
-};
+/** Shown until the stream has the messages. */
+export const firstMessages = (queries: QueryClient, threadId: string): readonly ShownMessage[] =>
+  queries.getQueryData<ShownMessage[]>(keyOf(threadId)) ?? NO_MESSAGES;

@@ -6,7 +6,9 @@ import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs } from "../server/stream-gate.ts";
 import { useForeignRuns } from "./foreign-runs.ts";
+import { rememberQueued, takeBackQueued, type HeldInput } from "./held-messages.ts";
 import { whenHydrated } from "./hydrated.ts";
+import { useKeptText } from "./kept-text.ts";
 import { useIsVisible } from "../server/use-is-visible.ts";
 import { useMissedEnd } from "./missed-end.ts";
 import { clientOfStream, type Values } from "./stream-client.ts";
@@ -31,7 +33,10 @@ export interface LiveThread {
   fork(input: Input | null, checkpointId: string, shown: readonly ShownMessage[]): Promise<void>;
   /** By interrupt id. */
   answer(responses: Record<string, unknown>): Promise<void>;
-  stop(): Promise<void>;
+  /** Keeps the text on the screen. @returns the queued inputs that did not start */
+  stop(): Promise<HeldInput[]>;
+  /** Ids of kept answers. */
+  stopped: ReadonlySet<string>;
   /** Runs a failed run again, or reads again. Sends nothing twice. */
   retry(): void;
   /** Drops messages of other branches, which a stream replays and the hook keeps. */
@@ -99,9 +104,12 @@ export const useLiveThread = (
   const seenIds = useRef(new Set<string>());
   for (const { id } of streamed) if (id !== undefined) seenIds.current.add(id);
 
+  const all = starting ?? (isBlank ? kept.current : messages);
+  const { shown: shownMessages, stopped, keep, drop } = useKeptText(all);
+
   const startedIn = useRef(-1);
-  const current = useRef({ stream, gate });
-  current.current = { stream, gate };
+  const current = useRef({ stream, gate, all });
+  current.current = { stream, gate, all };
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && !isLoading) void renewThread(queries, threadId);
@@ -118,12 +126,12 @@ export const useLiveThread = (
   useEffect(() => gate.setWanted(isNeeded), [gate, isNeeded]);
   useEffect(() => () => gate.close(), [gate]);
   const actions = useMemo(() => {
-    const runAction = async (action: () => Promise<void>): Promise<void> => {
+    const runAction = async <Result>(action: () => Promise<Result>): Promise<Result> => {
       setFault(undefined);
       current.current.gate.setWanted(true);
       isSending.current = true;
       try {
-        await action();
+        return await action();
       } catch (error) {
         setFault(error);
         throw error;
@@ -149,15 +157,18 @@ export const useLiveThread = (
         runAction(async () => {
           await whenHydrated(() => current.current.stream);
           startedIn.current = shownGeneration.current;
-          if (!current.current.stream.isLoading) await submit(input);
-          else
-            await startRun(connection, {
-              ...{ assistantId, threadId, input, options: optionsNow.current },
-              multitaskStrategy: "enqueue",
-            });
+          // The run continues the stopped one, and answers anew.
+          if (input === null) drop();
+          if (!current.current.stream.isLoading) return submit(input);
+          const runId = await startRun(connection, {
+            ...{ assistantId, threadId, input, options: optionsNow.current },
+            multitaskStrategy: "enqueue",
+          });
+          rememberQueued(threadId, runId);
         }),
       fork: (input: Input | null, checkpointId: string, shown: readonly ShownMessage[]) =>
         runAction(async () => {
+          drop();
           setStarting(shown);
           const shownIds = new Set(shown.map(({ id }) => id));
           setOtherBranches(new Set([...seenIds.current].filter((id) => !shownIds.has(id))));
@@ -182,11 +193,17 @@ export const useLiveThread = (
         }),
       stop: () =>
         runAction(async () => {
+          const before = current.current.all;
+          const held = await takeBackQueued(connection, threadId);
           await stopRuns(connection, threadId);
+          keep(before, current.current.all);
           await current.current.stream.stop({ cancel: false });
+          // What the server has stored of the run.
+          reload();
+          return held;
         }),
     };
-  }, [assistantId, connection, queries, reload, threadId]);
+  }, [assistantId, connection, drop, keep, queries, reload, threadId]);
 
   const loadedGeneration = useRef(generation);
   useEffect(() => {
@@ -204,7 +221,8 @@ export const useLiveThread = (
       else reload();
     },
     reload,
-    messages: starting ?? (isBlank ? kept.current : messages),
+    messages: shownMessages,
+    stopped,
     isRunning,
     isReading: isThreadLoading && kept.current === NO_MESSAGES,
     error: fault ?? (isLoading && !isIdle ? undefined : (stream.error ?? errorOf(record))),

@@ -3,9 +3,16 @@ export interface TextPart {
   text: string;
   /** `code`: a top-level code block, not parsed; `plain`: too expensive to parse. */
   kind: "formatted" | "code" | "plain";
+  /** Of a code block. */
+  language?: string;
+  /** Whether the end of the code block has not arrived. */
+  isOpen?: boolean;
 }
 
 const FENCE = /^(`{3,}|~{3,})([^`]*)$/;
+
+/** E.g. `c++`, `objective-c`; the rest of the line is for other programs. */
+const LANGUAGE = /^[\w+#.-]{1,30}/;
 
 /** Other first characters may continue a list, a table or a quotation. */
 const STARTS_BLOCK = /^[^\s\-*+\d|>]/;
@@ -15,10 +22,16 @@ const stretchesOf = (text: string): TextPart[] => {
   const parts: TextPart[] = [];
   let lines: string[] = [];
   let fence: string | undefined;
+  let language: string | undefined;
   /** In a code block within a list or a quotation. A rough guess is enough to keep the block whole. */
   let isInInnerCode = false;
-  const end = (kind: TextPart["kind"]): void => {
-    if (lines.length > 0) parts.push({ text: lines.join("\n"), kind });
+  const end = (kind: TextPart["kind"], isOpen = false): void => {
+    if (lines.length > 0)
+      parts.push({
+        ...{ text: lines.join("\n"), kind },
+        ...(kind === "code" && language !== undefined && { language }),
+        ...(isOpen && { isOpen }),
+      });
     lines = [];
   };
   const all = text.split("\n");
@@ -32,10 +45,11 @@ const stretchesOf = (text: string): TextPart[] => {
       } else lines.push(line);
       return;
     }
-    const [, opened] = FENCE.exec(line) ?? [];
+    const [, opened, named = ""] = FENCE.exec(line) ?? [];
     if (opened !== undefined) {
       end("formatted");
       fence = opened;
+      language = LANGUAGE.exec(named.trim())?.[0];
       isInInnerCode = false;
       return;
     }
@@ -45,7 +59,7 @@ const stretchesOf = (text: string): TextPart[] => {
     if (!isInInnerCode && line.trim() === "" && next !== undefined && STARTS_BLOCK.test(next))
       end("formatted");
   });
-  end(fence === undefined ? "formatted" : "code");
+  end(fence === undefined ? "formatted" : "code", fence !== undefined);
   return parts;
 };
 
@@ -99,13 +113,14 @@ const asOne = (text: string): Weighed[] | undefined => {
 export const partsOf = (whole: string, isGrowing: boolean): TextPart[] => {
   let spent = 0;
   const parts = (isGrowing ? undefined : asOne(whole)) ?? together(stretchesOf(whole));
-  return parts.map(({ text, kind, weight }) => {
+  return parts.map(({ weight, ...part }) => {
+    const { text, kind } = part;
     const cost = weight ** 2;
     const isTooMuch =
       kind === "formatted" &&
       (spent + cost > WEIGHT_AT_MOST ** 2 || NESTED_DEEPLY.test(text) || INDENTED_DEEPLY.test(text));
     if (isTooMuch) return { text, kind: "plain" };
     spent += cost;
-    return { text, kind };
+    return part;
   });
 };

@@ -1,9 +1,11 @@
-import { Component, memo, type ReactNode } from "react";
+import { Component, isValidElement, lazy, memo, Suspense, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { LongText } from "../parts/long-text.tsx";
+import { CodeBlock } from "./code-block.tsx";
 import { partsOf, type TextPart } from "./markdown-parts.ts";
-import styles from "./message.module.css";
+import { mathIn } from "./math-text.ts";
+import styles from "./markdown.module.css";
 
 /** A longer text is data: its beginning is shown as plain text. */
 const CHARACTERS_AT_MOST = 50_000;
@@ -17,8 +19,18 @@ const isOutside = (address: string | undefined): address is string =>
 
 const Heading = ({ children }: { children?: ReactNode }) => <p className={styles.heading}>{children}</p>;
 
-const Code = ({ children }: { children?: ReactNode }) => (
-  <pre className={styles.wide} tabIndex={0} role="region" aria-label="Code">
+const textIn = (node: ReactNode): string =>
+  typeof node === "string" ? node : Array.isArray(node) ? node.map(textIn).join("") : "";
+
+/** Within a list or a quotation. */
+const InnerCode = ({ children }: { children?: ReactNode }) => {
+  const code = isValidElement<{ className?: string; children?: ReactNode }>(children) ? children.props : {};
+  const language = /language-(\S+)/.exec(code.className ?? "")?.[1];
+  return <CodeBlock text={textIn(code.children).replace(/\n$/, "")} language={language} />;
+};
+
+const GrowingCode = ({ children }: { children?: ReactNode }) => (
+  <pre className={styles.wide} tabIndex={0} role="group" aria-label="Code">
     {children}
   </pre>
 );
@@ -42,11 +54,11 @@ const COMPONENTS: Components = {
       <span className="faint">Image: {alt}</span>
     ),
   table: ({ children }) => (
-    <div className={styles.wide} tabIndex={0} role="region" aria-label="Table">
+    <div className={styles.wide} tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
     </div>
   ),
-  pre: ({ children }) => <Code>{children}</Code>,
+  pre: InnerCode,
   // Headings of a message would break the order of the page's headings for screen readers.
   h1: Heading,
   h2: Heading,
@@ -56,6 +68,9 @@ const COMPONENTS: Components = {
   h6: Heading,
   input: ({ checked }) => <span>{checked === true ? "☑" : "☐"} </span>,
 };
+
+/** Code is coloured once it has ended. */
+const GROWING: Components = { ...COMPONENTS, pre: GrowingCode };
 
 /** The parser fails on thousands of nested quotations or brackets; the text is then shown as it is. */
 class MarkdownBoundary extends Component<{ text: string; children: ReactNode }, { hasFailed: boolean }> {
@@ -71,13 +86,49 @@ class MarkdownBoundary extends Component<{ text: string; children: ReactNode }, 
   }
 }
 
-const Formatted = memo(({ text }: { text: string }) => (
-  <MarkdownBoundary text={text}>
-    <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
-      {text}
-    </ReactMarkdown>
-  </MarkdownBoundary>
-));
+interface FormattedProps {
+  text: string;
+  isGrowing: boolean;
+}
+
+const WithoutMath = ({ text, isGrowing }: FormattedProps) => (
+  <ReactMarkdown remarkPlugins={PLUGINS} components={isGrowing ? GROWING : COMPONENTS}>
+    {text}
+  </ReactMarkdown>
+);
+
+/** Loaded on demand, because few messages have formulas. */
+const WithMath = lazy(async () => {
+  const { REMARK_MATH, REHYPE_MATH } = await import("./math-plugins.ts");
+  const remark = [...PLUGINS, ...(REMARK_MATH ?? [])];
+  return {
+    default: ({ text, isGrowing }: FormattedProps) => (
+      <ReactMarkdown
+        remarkPlugins={remark}
+        rehypePlugins={REHYPE_MATH}
+        components={isGrowing ? GROWING : COMPONENTS}
+      >
+        {text}
+      </ReactMarkdown>
+    ),
+  };
+});
+
+const Formatted = memo(({ text, isGrowing }: FormattedProps) => {
+  const math = mathIn(text);
+  const plain = <WithoutMath text={text} isGrowing={isGrowing} />;
+  return (
+    <MarkdownBoundary text={text}>
+      {math === undefined ? (
+        plain
+      ) : (
+        <Suspense fallback={plain}>
+          <WithMath text={math} isGrowing={isGrowing} />
+        </Suspense>
+      )}
+    </MarkdownBoundary>
+  );
+});
 Formatted.displayName = "Formatted";
 
 export const PlainText = ({ text }: { text: string }) => (
@@ -86,16 +137,17 @@ export const PlainText = ({ text }: { text: string }) => (
   </LongText>
 );
 
-const Part = ({ text, kind }: TextPart) => {
-  if (kind === "formatted") return <Formatted text={text} />;
-  return kind === "code" ? (
-    <Code>
-      <code>{text}</code>
-    </Code>
-  ) : (
-    <p className={styles.plain}>{text}</p>
-  );
-};
+const Part = memo(
+  ({ text, kind, language, isOpen = false, isGrowing }: TextPart & { isGrowing: boolean }) => {
+    if (kind === "formatted") return <Formatted text={text} isGrowing={isGrowing} />;
+    return kind === "code" ? (
+      <CodeBlock text={text} language={language} isGrowing={isGrowing && isOpen} />
+    ) : (
+      <p className={styles.plain}>{text}</p>
+    );
+  },
+);
+Part.displayName = "Part";
 
 /** Formats a text without HTML. Finished parts of a growing text are not parsed again. */
 export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) =>
@@ -103,8 +155,8 @@ export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGro
     <PlainText text={text} />
   ) : (
     <div className={styles.markdown}>
-      {partsOf(text, isGrowing).map((part, index) => (
-        <Part key={index} {...part} />
+      {partsOf(text, isGrowing).map((part, index, { length }) => (
+        <Part key={index} {...part} isGrowing={isGrowing && index === length - 1} />
       ))}
     </div>
   ),

@@ -1,9 +1,13 @@
-import { memo, useId, useState, type FormEvent } from "react";
+import { memo, useState } from "react";
+import { Link } from "wouter";
+import { truncate } from "../design/truncate.ts";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
+import { EditForm } from "./edit-form.tsx";
+import { MessageControls } from "./message-controls.tsx";
 import { Subgraphs } from "./subgraphs-view.tsx";
 import type { Subgraph } from "./subgraphs.ts";
 import { nameOfType, textOf, typeOf, type Row, type ShownMessage, type ToolCall } from "./messages.ts";
-import { ToolCalls, ToolResult } from "./tool-call.tsx";
+import { stepsOf, ToolResult, ToolSteps, type DurationOf } from "./tool-call.tsx";
 import styles from "./message.module.css";
 
 /** The branches at a message. */
@@ -37,16 +41,25 @@ interface MessageViewProps {
   isGrowing: boolean;
   /** No action is possible during a run. */
   isRunning: boolean;
+  /** Its text was kept when the user stopped the run. */
+  isStopped: boolean;
+  /** E.g. `gpt-5 · 1.9 s · 907 tokens`, under the answer of a turn. */
+  figures: string | undefined;
+  /** Of the answer. */
+  runId: string | undefined;
   alternatives: Alternatives | undefined;
   actions: MessageActions;
   context: MessageContext;
+  durationOf: DurationOf;
 }
 
+/** Their looks say who wrote them. */
+const HAS_OWN_LOOK: ReadonlySet<string> = new Set(["human", "ai"]);
+
 export const MessageView = memo((props: MessageViewProps) => {
-  const { row, isGrowing, isRunning, alternatives, actions, context } = props;
-  const { message, results } = row;
+  const { row, isGrowing, isRunning, isStopped, figures, runId, alternatives, actions, context } = props;
+  const { message, more, results } = row;
   const [isEdited, setIsEdited] = useState(false);
-  const [copied, setCopied] = useState(false);
   const [isOpen, setIsOpen] = useState(false);
   const type = typeOf(message);
   const text = textOf(message.content);
@@ -63,35 +76,38 @@ export const MessageView = memo((props: MessageViewProps) => {
         }}
       />
     );
+  const steps = stepsOf(message, more, results);
   return (
     <div className={styles.message} data-type={type}>
-      <p className={styles.name}>
-        {name}
-        {typeof message.name === "string" && message.name !== name && (
-          <span className="faint"> {message.name}</span>
-        )}
+      <p className={HAS_OWN_LOOK.has(type) ? "unseen" : styles.name}>
+        {truncate(name)}
+        {typeof message.name === "string" && message.name !== name && <span> {truncate(message.name)}</span>}
       </p>
-      {reasoning !== undefined && <Reasoning text={reasoning} isOpen={isGrowing && text === ""} />}
-      {type === "tool" ? (
-        <ToolResult message={message} />
-      ) : (
-        <Content content={message.content} isGrowing={isGrowing} />
-      )}
-      <ToolCalls
-        message={message}
-        results={results}
-        isRunning={isRunning}
-        inside={(call, result) =>
-          call.id !== undefined && (
-            <Subgraphs
-              threadId={context.threadId}
-              of={call.id}
-              revision={result === undefined ? `waits ${isRunning}` : "answered"}
-              read={() => actions.subgraphsOfCall(call, result)}
-            />
-          )
-        }
-      />
+      <div className={styles.body}>
+        {reasoning !== undefined && <Reasoning text={reasoning} isOpen={isGrowing && text === ""} />}
+        {type === "tool" ? (
+          <ToolResult message={message} />
+        ) : (
+          <Content content={message.content} isGrowing={isGrowing} />
+        )}
+        {steps.length > 0 && (
+          <ToolSteps
+            steps={steps}
+            isRunning={isRunning}
+            durationOf={props.durationOf}
+            inside={(call, result) =>
+              call.id !== undefined && (
+                <Subgraphs
+                  threadId={context.threadId}
+                  of={call.id}
+                  revision={result === undefined ? `waits ${isRunning}` : "answered"}
+                  read={() => actions.subgraphsOfCall(call, result)}
+                />
+              )
+            }
+          />
+        )}
+      </div>
       {isOpen && (
         <Subgraphs
           threadId={context.threadId}
@@ -101,102 +117,34 @@ export const MessageView = memo((props: MessageViewProps) => {
           showsEmpty
         />
       )}
-      <div className={styles.actions}>
-        {alternatives !== undefined && (
-          <span className="row" role="group" aria-label="Branches">
-            <button
-              type="button"
-              className="plain"
-              aria-label="Previous branch"
-              disabled={alternatives.position === 0 || isRunning}
-              onClick={() => actions.showAlternative(message, -1)}
-            >
-              ‹
-            </button>
-            <span>
-              {alternatives.position + 1}/{alternatives.count}
-            </span>
-            <button
-              type="button"
-              className="plain"
-              aria-label="Next branch"
-              disabled={alternatives.position === alternatives.count - 1 || isRunning}
-              onClick={() => actions.showAlternative(message, 1)}
-            >
-              ›
-            </button>
+      <div className={styles.foot}>
+        {isStopped && (
+          <span className={styles.stopped} title="The server keeps no unfinished answer.">
+            Stopped · not stored
           </span>
         )}
-        {!isRunning && type === "human" && message.id !== undefined && (
-          <button type="button" className="plain" onClick={() => setIsEdited(true)}>
-            Edit
-          </button>
-        )}
-        {!isRunning && type === "ai" && message.id !== undefined && (
-          <button
-            type="button"
-            className="plain"
-            onClick={() => void actions.regenerate(message).catch(() => undefined)}
-          >
-            Regenerate
-          </button>
-        )}
-        {!isRunning && type === "ai" && message.id !== undefined && context.hasSubgraphs && (
-          <button type="button" className="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
-            Inside
-          </button>
-        )}
-        {!isGrowing && text !== "" && (
-          <button
-            type="button"
-            className="plain"
-            onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
-          >
-            {copied ? "Copied" : "Copy"}
-          </button>
-        )}
+        {figures !== undefined &&
+          (runId === undefined ? (
+            <span className={styles.figures}>{figures}</span>
+          ) : (
+            <Link href={`/runs/${runId}`} className={styles.figures ?? ""}>
+              {figures}
+            </Link>
+          ))}
+        <MessageControls
+          message={message}
+          type={type}
+          copied={isGrowing ? "" : text}
+          isEnabled={!isRunning && !isStopped}
+          alternatives={alternatives}
+          actions={actions}
+          onEdit={() => setIsEdited(true)}
+          inside={
+            context.hasSubgraphs ? { isOpen, toggle: () => setIsOpen((wasOpen) => !wasOpen) } : undefined
+          }
+        />
       </div>
     </div>
   );
 });
 MessageView.displayName = "MessageView";
-
-const EditForm = ({
-  text,
-  onSend,
-  onCancel,
-}: {
-  text: string;
-  onSend(text: string): void;
-  onCancel(): void;
-}) => {
-  const [changed, setChanged] = useState(text);
-  const id = useId();
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    onSend(changed);
-  };
-  return (
-    <form className={styles.edit} onSubmit={submit}>
-      <div className="stack">
-        <label htmlFor={id}>Edited message</label>
-        <textarea
-          id={id}
-          rows={4}
-          autoFocus
-          value={changed}
-          onChange={({ target }) => setChanged(target.value)}
-          onKeyDown={({ key }) => key === "Escape" && onCancel()}
-        />
-      </div>
-      <div className="row">
-        <button type="submit" className="primary" disabled={changed.trim() === ""}>
-          Send as a new branch
-        </button>
-        <button type="button" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
-  );
-};

@@ -15,6 +15,8 @@ export interface ShownMessage {
   tool_call_id?: string;
   status?: unknown;
   artifact?: unknown;
+  usage_metadata?: unknown;
+  response_metadata?: unknown;
   additional_kwargs?: Record<string, unknown>;
 }
 
@@ -136,6 +138,9 @@ const callsTools = ({ tool_calls, invalid_tool_calls }: ShownMessage): boolean =
 export interface Row {
   key: string;
   message: ShownMessage;
+  /** Messages that follow, and only call tools. */
+  more: readonly ShownMessage[];
+  /** Of all calls of the row. */
   results: readonly ShownMessage[];
 }
 
@@ -144,29 +149,67 @@ const NOTHING: readonly ShownMessage[] = [];
 const resultsOf = (message: ShownMessage, answers: ReadonlyMap<string, ShownMessage>): ShownMessage[] =>
   toolCallsOf(message).flatMap(({ id }) => (id === undefined ? [] : (answers.get(id) ?? [])));
 
-/** A result without a call gets its own row. */
-export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]): Row[] => {
+const areSame = (some: readonly ShownMessage[], others: readonly ShownMessage[]): boolean =>
+  some.length === others.length && some.every((one, index) => others[index] === one);
+
+const NO_IDS: { has(id: string): boolean } = new Set<string>();
+
+/**
+ * A result without a call gets its own row.
+ * @param starts the ids of messages that need a row of their own
+ */
+export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[], starts = NO_IDS): Row[] => {
   const answers = new Map<string, ShownMessage>();
   for (const message of messages)
     if (message.tool_call_id !== undefined) answers.set(message.tool_call_id, message);
   const shown = new Set<ShownMessage>();
   const keys = new Set<string>();
   const rows: Row[] = [];
-  messages.forEach((message, index) => {
-    if (shown.has(message)) return;
-    const results = callsTools(message) ? resultsOf(message, answers) : NOTHING;
-    for (const result of results) shown.add(result);
-    const id = message.id ?? "";
-    const key = id === "" || keys.has(id) ? `${id} at ${index}` : id;
-    keys.add(key);
+  /** Calls tools, and may take the next message in. */
+  let open: { row: Row; more: ShownMessage[]; results: ShownMessage[] } | undefined;
+  const close = (): void => {
+    if (open === undefined) return;
+    const { row, more, results } = open;
+    open = undefined;
     const last = before[rows.length];
     const isSame =
-      last?.key === key &&
-      last.message === message &&
-      last.results.length === results.length &&
-      results.every((result, position) => last.results[position] === result);
+      last?.key === row.key &&
+      last.message === row.message &&
+      areSame(last.more, more) &&
+      areSame(last.results, results);
     // The same object, so an unchanged row does not render again.
-    rows.push(isSame ? last : { key, message, results });
+    rows.push(isSame ? last : { ...row, more, results });
+  };
+  messages.forEach((message, index) => {
+    if (shown.has(message)) return;
+    const calls = callsTools(message);
+    const results = calls ? resultsOf(message, answers) : [];
+    for (const result of results) shown.add(result);
+    const id = message.id ?? "";
+    if (open !== undefined && calls && !starts.has(id) && textOf(message.content).trim() === "") {
+      open.more.push(message);
+      open.results.push(...results);
+      return;
+    }
+    close();
+    const key = id === "" || keys.has(id) ? `${id} at ${index}` : id;
+    keys.add(key);
+    const row = { key, message, more: NOTHING, results: NOTHING };
+    if (calls) {
+      open = { row, more: [], results };
+      return;
+    }
+    const last = before[rows.length];
+    const isSame =
+      last?.key === key && last.message === message && last.more.length === 0 && last.results.length === 0;
+    rows.push(isSame ? last : row);
   });
+  close();
   return rows;
+};
+
+/** Whether a row ends a turn: the next one is of a person, or there is none. */
+export const endsTurn = (rows: readonly Row[], index: number): boolean => {
+  const next = rows[index + 1];
+  return next === undefined || typeOf(next.message) === "human";
 };

@@ -2,6 +2,7 @@ import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/rea
 import { ErrorNotice } from "../parts/notice.tsx";
 import { refetchEvery } from "../server/queries.ts";
 import { statusOf, useConnection } from "../server/connection.tsx";
+import type { HeldInput } from "./held-messages.ts";
 import { textOf } from "./messages.ts";
 import { renewThread } from "./thread-record.ts";
 import styles from "./queued-runs.module.css";
@@ -21,17 +22,19 @@ interface GivenRun {
   kwargs?: { input?: unknown; command?: unknown } | null;
 }
 
-const lineOf = ({ kwargs }: GivenRun): string => {
-  const input = kwargs?.input as { messages?: unknown } | null | undefined;
+const lineOf = ({ kwargs }: GivenRun): string => lineOfInput(kwargs?.input, kwargs?.command);
+
+const lineOfInput = (given: unknown, command?: unknown): string => {
+  const input = given as { messages?: unknown } | null | undefined;
   const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : [];
   const last = messages.at(-1) as { content?: unknown } | null | undefined;
   const said = textOf(last?.content).trim();
   if (said !== "") return said.slice(0, TEXT_CHARACTERS);
   if (messages.length > 0) return "A message without text";
-  const given = input ?? kwargs?.command;
-  return given == null
+  const other = input ?? command;
+  return other == null
     ? "Continues with the next nodes"
-    : (JSON.stringify(given) ?? "").slice(0, TEXT_CHARACTERS);
+    : (JSON.stringify(other) ?? "").slice(0, TEXT_CHARACTERS);
 };
 
 /** Oldest first, which is the order of execution. */
@@ -92,7 +95,7 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
             </span>
             <button
               type="button"
-              className="plain"
+              className="plain small"
               aria-label={`Withdraw “${lines[index] ?? ""}”`}
               disabled={withdraw.isPending && withdraw.variables === runId}
               onClick={() => withdraw.mutate(runId)}
@@ -112,3 +115,47 @@ export const QueuedRuns = ({ threadId }: { threadId: string }) => {
     </section>
   );
 };
+
+interface HeldMessagesProps {
+  held: readonly HeldInput[];
+  onSend(one: HeldInput): void;
+  onWithdraw(one: HeldInput): void;
+}
+
+/** Queued messages that the user's *Stop* kept from starting. */
+export const HeldMessages = ({ held, onSend, onWithdraw }: HeldMessagesProps) =>
+  held.length === 0 ? null : (
+    <section className={styles.queue} aria-label="Messages not sent">
+      <p role="status" className={styles.count}>
+        You stopped the run, so {held.length === 1 ? "this message has" : "these messages have"} not started
+      </p>
+      <ol>
+        {held.slice(0, SHOWN_AT_MOST).map((one) => {
+          const line = lineOfInput(one.input);
+          return (
+            <li key={one.id}>
+              <span className={styles.line} title={line}>
+                {line}
+              </span>
+              <button
+                type="button"
+                className="small"
+                aria-label={`Send “${line}”`}
+                onClick={() => onSend(one)}
+              >
+                Send
+              </button>
+              <button
+                type="button"
+                className="plain small"
+                aria-label={`Withdraw “${line}”`}
+                onClick={() => onWithdraw(one)}
+              >
+                Withdraw
+              </button>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );

@@ -5,7 +5,7 @@ import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
 import type { Subgraph } from "./subgraphs.ts";
 import { nameOfType, rowsOf, typeOf, type ShownMessage } from "./messages.ts";
-import { ToolCalls, ToolResult } from "./tool-call.tsx";
+import { stepsOf, ToolResult, ToolSteps } from "./tool-call.tsx";
 import styles from "./subgraphs.module.css";
 
 /** Per subgraph; time travel shows all. */
@@ -28,7 +28,7 @@ export const SubgraphMessages = ({
           The last {shown.length} of {messages.length} messages.
         </p>
       )}
-      {rows.map(({ key, message, results }, index) => {
+      {rows.map(({ key, message, more, results }, index) => {
         const reasoning = reasoningBeside(message.additional_kwargs);
         const grows = isGrowing && index === rows.length - 1;
         return (
@@ -40,7 +40,7 @@ export const SubgraphMessages = ({
             ) : (
               <Content content={message.content} isGrowing={grows} />
             )}
-            <ToolCalls message={message} results={results} isRunning={isGrowing} />
+            <ToolSteps steps={stepsOf(message, more, results)} isRunning={isGrowing} />
           </div>
         );
       })}

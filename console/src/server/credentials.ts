@@ -1,3 +1,5 @@
+import { forgetTexts } from "./tab-storage.ts";
+
 /** In the session storage of the tab, shared with the page of the API documentation. */
 const STORED = "threadloom-api-key";
 
@@ -16,7 +18,10 @@ export const readSignIn = async (): Promise<SignIn> => {
 
 export const storedKey = (): string | undefined => sessionStorage.getItem(STORED) ?? undefined;
 export const keepKey = (key: string): void => sessionStorage.setItem(STORED, key);
-export const forgetKey = (): void => sessionStorage.removeItem(STORED);
+export const forgetKey = (): void => {
+  sessionStorage.removeItem(STORED);
+  forgetTexts();
+};
 
 /** A key may also be a whole header value that begins with its scheme: `Bearer …`, `Basic …`. */
 export const credentialHeaders = (
