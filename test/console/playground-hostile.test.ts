@@ -53,7 +53,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       });
       await shown.go(`/threads/${thread}`);
       await messages().getByText("second", { exact: true }).waitFor();
-      expect(await shown.page.locator("details[data-tool]").count()).toBe(2);
+      const steps = shown.page.locator("details[data-steps='2']");
+      await steps.locator("> summary").click();
+      await expect.poll(() => steps.locator("details[data-tool]").count()).toBe(2);
     });
 
     test("returns input that the server refuses: a too large message, or one sent too often", async () => {

@@ -6,6 +6,8 @@ import {
   treeOf,
   type Checkpoint,
 } from "../../console/src/playground/checkpoint-tree.ts";
+import { fileOf } from "../../console/src/playground/file-block.ts";
+import { mathIn } from "../../console/src/playground/math-text.ts";
 import { rowsOf } from "../../console/src/playground/messages.ts";
 import { NO_OPTIONS, withOptions } from "../../console/src/playground/run-options.ts";
 import { createTurns } from "../../console/src/playground/turns.ts";
@@ -103,10 +105,66 @@ describe("rows of messages", () => {
     expect(rowsOf([call, answer, alone], rows)[0]).toBe(rows[0]);
   });
 
+  test("take in the messages that follow and only call tools, unless branches begin at them", () => {
+    const call = (id: string, content = "") => ({
+      ...{ type: "ai", id, content, tool_calls: [{ id: `call ${id}`, name: "t", args: {} }] },
+    });
+    const answer = (id: string) => ({ type: "tool", id: `answer ${id}`, tool_call_id: `call ${id}` });
+    const said = { type: "ai", id: "said", content: "Done." };
+    const all = [
+      ...[call("a", "Let me look."), answer("a"), call("b"), answer("b"), call("c", "And more."), said],
+    ];
+    const rows = rowsOf(all, []);
+    expect(rows.map(({ message, more, results }) => [message.id, more.length, results.length])).toEqual([
+      ["a", 1, 2],
+      ["c", 0, 0],
+      ["said", 0, 0],
+    ]);
+    expect(rowsOf(all, rows)).toEqual(rows);
+    expect(rowsOf(all, rows)[0]).toBe(rows[0]);
+    expect(rowsOf(all, [], new Set(["b"])).map(({ key }) => key)).toEqual(["a", "b", "c", "said"]);
+  });
+
   test("have unique keys also if messages have equal ids or none", () => {
     const rows = rowsOf([{ id: "a" }, { id: "a" }, {}, {}], []);
     expect(new Set(rows.map(({ key }) => key)).size).toBe(4);
   });
+});
+
+test("formulas are told from prices, code and escaped signs", () => {
+  expect(mathIn("It costs $5 and $10.")).toBeUndefined();
+  expect(mathIn("No signs")).toBeUndefined();
+  expect(mathIn("`$a$` and \\$b\\$")).toBeUndefined();
+  expect(mathIn("$a^2$ costs $5, not `$b$`")).toBe("$a^2$ costs \\$5, not `$b$`");
+  expect(mathIn("So\n$$x = 1$$\nholds")).toBe("So\n$$\nx = 1\n$$\nholds");
+  expect(mathIn("$a$ ".repeat(500))).toBeUndefined();
+  expect(mathIn("$".repeat(100_001))).toBeUndefined();
+});
+
+test("files in messages are found in the formats of LangChain, OpenAI and Anthropic", () => {
+  const data = btoa("%PDF");
+  const found = { kind: "file", mimeType: "application/pdf", data, text: undefined, url: undefined };
+  expect(
+    fileOf({
+      ...{ type: "file", source_type: "base64", mime_type: "application/pdf", data },
+      metadata: { filename: "a.pdf" },
+    }),
+  ).toEqual({ ...found, name: "a.pdf" });
+  expect(
+    fileOf({
+      type: "file",
+      file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` },
+    }),
+  ).toEqual({ ...found, name: "a.pdf" });
+  expect(
+    fileOf({ type: "document", source: { type: "base64", media_type: "application/pdf", data } }),
+  ).toEqual({ ...found, name: "File" });
+  expect(fileOf({ type: "input_audio", input_audio: { data, format: "wav" } })?.mimeType).toBe("audio/wav");
+  expect(fileOf({ type: "file", mimeType: 'text/html" onload=', data: 7 })).toMatchObject({
+    mimeType: "application/octet-stream",
+    data: undefined,
+  });
+  expect(fileOf({ type: "constructor" })).toBeUndefined();
 });
 
 test("options of runs are added to a command, whose own fields take precedence", () => {

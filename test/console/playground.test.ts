@@ -91,7 +91,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
         .first()
         .waitFor();
       await say("And again.");
+      await page.getByRole("region", { name: "Queued messages" }).getByText("And again.").waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByRole("button", { name: "Send “And again.”" }).click();
       await messages().getByText("And again.").waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText("The graph has stopped before model.").waitFor();
@@ -101,7 +103,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       const { page } = shown;
       await begin("showing");
       await page
-        .getByLabel("Images", { exact: true })
+        .getByLabel("Files", { exact: true })
         .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: PICTURE });
       await page.getByRole("img", { name: "dot.png" }).waitFor();
       await say("Look!");
@@ -177,7 +179,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.setViewportSize({ width: 1_000, height: 900 });
       let reads = 0;
       const count = (request: Request): void => {
-        if (/\/threads\/[^/]+\/state(\?.*)?$/.test(request.url())) reads += 1;
+        if (/\/threads\/[^/]+\/state$/.test(request.url())) reads += 1;
       };
       page.on("request", count);
       await begin("held");

@@ -78,7 +78,11 @@ export const MessageView = memo((props: MessageViewProps) => {
     );
   const steps = stepsOf(message, more, results);
   return (
-    <div className={styles.message} data-type={type}>
+    <div
+      className={styles.message}
+      data-type={type}
+      data-step={steps.length > 0 && figures === undefined && !isStopped}
+    >
       <p className={HAS_OWN_LOOK.has(type) ? "unseen" : styles.name}>
         {truncate(name)}
         {typeof message.name === "string" && message.name !== name && <span> {truncate(message.name)}</span>}
