@@ -2,7 +2,7 @@ import { FileText, X } from "lucide-react";
 import { IconButton } from "../design/icon-button.tsx";
 import { truncate } from "../design/truncate.ts";
 import { isImage, type Attachment } from "./attachments.ts";
-import { sizeText } from "./file-block.ts";
+import { bytesIn, sizeText } from "./file-block.ts";
 import styles from "./attached-files.module.css";
 
 const CHARACTERS_OF_NAME = 40;
@@ -23,7 +23,7 @@ export const AttachedFiles = ({ files, onRemove }: AttachedFilesProps) =>
             <span className={styles.file}>
               <FileText aria-hidden size={16} />
               <span>{truncate(file.name, CHARACTERS_OF_NAME)}</span>
-              <span className="faint">{sizeText(Math.floor(file.data.length * 0.75))}</span>
+              <span className="faint">{sizeText(bytesIn(file.data))}</span>
             </span>
           )}
           <IconButton

@@ -52,8 +52,11 @@ export const fileOf = (block: Record<string, unknown>): FileBlock | undefined =>
   };
 };
 
+/** Of base64, whose end is filled with `=`. */
+export const bytesIn = (data: string): number => Math.floor(data.replace(/=+$/, "").length * 0.75);
+
 export const bytesOf = ({ data, text }: FileBlock): number | undefined =>
-  data !== undefined ? Math.floor(data.length * 0.75) : text?.length;
+  data === undefined ? text?.length : bytesIn(data);
 
 /** E.g. `12 KB`. */
 export const sizeText = (bytes: number): string =>
