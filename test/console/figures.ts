@@ -1,5 +1,5 @@
 /**
- * `npm run bench:console`: measures the console in headless Chromium beside its server. With a thread of 2,000 messages and 60 tokens a
+ * `npm run bench:console`: measures the console in headless Chromium beside its server. With a thread of 5,000 messages and 60 tokens a
  * second it measures how even the frames are, how soon a page shows something, and how much it loads.
  */
 import { readdirSync, statSync } from "node:fs";
@@ -12,7 +12,7 @@ import { buildConsole } from "../../console/build.js";
 import { spawnProcess } from "../bench/server-process.ts";
 import { EXECUTABLE, LAUNCH_ARGUMENTS } from "../clients/browser/chromium.ts";
 
-const MESSAGES = 2_000;
+const MESSAGES = 5_000;
 const TOKENS = 600;
 const TOKENS_PER_SECOND = 60;
 const LOADS = 5;

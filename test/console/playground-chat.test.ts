@@ -52,6 +52,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the chat of a thread", { ti
   );
   const { messages, say, begin } = playgroundOf(() => shown);
   const box = () => shown.page.getByLabel("Message", { exact: true });
+  const focusedBox = () => box().and(shown.page.locator(":focus"));
 
   const aThread = async (input: unknown): Promise<string> => {
     const { client } = shown.server;
@@ -129,7 +130,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the chat of a thread", { ti
     await messages().getByText("A needle, number 157.").waitFor();
     await page.keyboard.press("Escape");
     await bar.waitFor({ state: "detached" });
-    expect(await box().evaluate((element) => element === document.activeElement)).toBe(true);
+    await focusedBox().waitFor();
   });
 
   test("keeps the text of a stopped run, marks it, and does not start the next message", async () => {
@@ -163,7 +164,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the chat of a thread", { ti
   test("keeps drafts over a reload, and recalls earlier messages by the arrows", async () => {
     const { page } = shown;
     await begin("agent");
-    await expect.poll(() => box().evaluate((element) => element === document.activeElement)).toBe(true);
+    await focusedBox().waitFor();
     await box().fill("A draft");
     await shown.go("/runs");
     await begin("agent");
@@ -248,7 +249,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the chat of a thread", { ti
     expect(await shown.violations()).toEqual([]);
     await starters.getByRole("button").click();
     expect(await box().inputValue()).toBe("What is new?");
-    expect(await box().evaluate((element) => element === document.activeElement)).toBe(true);
+    await focusedBox().waitFor();
   });
 
   test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {

@@ -54,7 +54,12 @@ export const useKeptText = (messages: readonly ShownMessage[]) => {
     if (found === undefined) return;
     const newer = new Map(later.map((message) => [message.id, message]));
     const newest = found.messages.map((message) => newer.get(message.id) ?? message);
-    setKept((known) => [...known, { ...found, messages: newest }]);
+    setKept((known) => {
+      // The user may stop twice.
+      const isKnown = ({ id }: ShownMessage) =>
+        known.some((one) => one.messages.some((other) => other.id === id));
+      return [...known, { ...found, messages: newest.filter((message) => !isKnown(message)) }];
+    });
   }, []);
   const drop = useCallback(() => setKept(NOTHING), []);
   return { shown, stopped, keep, drop };

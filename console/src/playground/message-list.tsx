@@ -118,7 +118,7 @@ export const MessageList = memo((props: MessageListProps) => {
                   row={row}
                   isGrowing={isGrowing}
                   isRunning={isRunning}
-                  isStopped={stopped.has(row.message.id ?? "")}
+                  isStopped={stopped.size > 0 && idsOf(row).some((id) => stopped.has(id))}
                   figures={figures ?? (runId === undefined ? undefined : "Run")}
                   runId={runId}
                   alternatives={alternatives.get(row.message.id ?? "")}
