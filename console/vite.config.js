@@ -15,8 +15,11 @@ export default defineConfig({
   // One copy: @langchain/react names an older one of its own, in which a second run after a reload ends at once.
   resolve: {
     dedupe: ["@langchain/langgraph-sdk", "@langchain/core", "react", "react-dom"],
-    // Words of a schema are plain text.
-    alias: { "markdown-to-jsx/react": folder("./src/parts/schema-form/plain-text.tsx") },
+    alias: [
+      // Words of a schema are plain text.
+      { find: "markdown-to-jsx/react", replacement: folder("./src/parts/schema-form/plain-text.tsx") },
+      { find: /^langsmith(\/.*)?$/, replacement: folder("./src/server/no-tracing.ts") },
+    ],
   },
   // LangChain asks for the environment; a page has none.
   define: { "process.env": "{}" },

@@ -45,7 +45,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       expect(await shown.violations()).toEqual([]);
     });
 
-    test("continues the thread after a reload, and shows its state with links to details", async () => {
+    test("continues the thread after a reload, and shows its state", async () => {
       const { page } = shown;
       await page.reload();
       await messages().getByText("What is the weather in Paris?").waitFor();
@@ -53,15 +53,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages()
         .getByText(/^You said: "I am here again\."/)
         .waitFor();
-      const state = page.getByRole("complementary", { name: "State" });
-      await state.getByText("6 items").waitFor();
-      const threadId = page.url().split("/").at(-1) ?? "";
-      expect(await state.getByRole("link", { name: "Time travel" }).getAttribute("href")).toBe(
-        `#/threads/${threadId}/history`,
-      );
-      expect(await state.getByRole("link", { name: "Graph" }).getAttribute("href")).toMatch(
-        new RegExp(`^#/graph/[0-9a-f-]{36}\\?thread=${threadId}$`),
-      );
+      await page.getByRole("complementary", { name: "State and graph" }).getByText("6 items").waitFor();
     });
 
     test("shows tokens live; stops; shows where the graph stopped, and continues from there", async () => {
