@@ -1,11 +1,15 @@
 import { X } from "lucide-react";
+import { lazy, Suspense } from "react";
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { IconButton } from "../design/icon-button.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
 import { Tabs, type Tab } from "../design/tabs.tsx";
-import { GraphView } from "../parts/graph/graph-view.tsx";
 import { StatePanel } from "./state-panel.tsx";
 import type { ThreadRecord } from "./thread-record.ts";
 import styles from "./playground.module.css";
+
+/** Loaded on demand, because a thread opens with its state. */
+const GraphView = lazy(async () => ({ default: (await import("../parts/graph/graph-view.tsx")).GraphView }));
 
 export const PANEL_TABS = ["state", "graph"] as const;
 export type PanelTab = (typeof PANEL_TABS)[number];
@@ -37,12 +41,14 @@ export const ThreadPanel = ({ threadId, assistant, record, chosen, onChoose, onC
       label: "Graph",
       content: () => (
         <div className={styles.tab}>
-          <GraphView
-            key={assistant.assistant_id}
-            assistantId={assistant.assistant_id}
-            threadId={threadId}
-            isNarrow
-          />
+          <Suspense fallback={<Skeleton lines={4} />}>
+            <GraphView
+              key={assistant.assistant_id}
+              assistantId={assistant.assistant_id}
+              threadId={threadId}
+              isNarrow
+            />
+          </Suspense>
         </div>
       ),
     },
