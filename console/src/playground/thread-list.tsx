@@ -1,4 +1,4 @@
-import { MessagesSquare, Plus, Search, SearchX, X } from "lucide-react";
+import { ListChecks, MessagesSquare, Plus, Search, SearchX, X } from "lucide-react";
 import { useDeferredValue, useId, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { Chip } from "../design/chip.tsx";
@@ -125,17 +125,17 @@ export const ThreadList = ({ current, onChoose, onCurrentDeleted }: ThreadListPr
               {label}
             </Chip>
           ))}
-          <button
-            type="button"
-            className={`plain small ${styles.selecting}`}
+          <IconButton
+            label="Select threads"
+            icon={ListChecks}
+            size="small"
+            className={styles.selecting}
             aria-pressed={isSelecting}
             onClick={() => {
               setIsSelecting(!isSelecting);
               clear();
             }}
-          >
-            Select
-          </button>
+          />
         </div>
         {(selected.size > 0 || removing.isDeleting) && (
           <div className={styles.selection}>
