@@ -5,7 +5,9 @@ import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { titleOf, type TreeRow } from "./tree.ts";
 import { useCheckpoint } from "./use-checkpoint.ts";
 
-const Difference = lazy(async () => ({ default: (await import("./difference.tsx")).Difference }));
+const Difference = lazy(async () => ({
+  default: (await import("../parts/difference/difference.tsx")).Difference,
+}));
 
 /** Older checkpoints can be marked in the tree. */
 const OFFERED = 200;

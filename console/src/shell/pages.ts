@@ -57,6 +57,17 @@ export const PAGES: readonly Page[] = [
     component: lazy(() => import("../assistants/assistants-page.tsx")),
   },
   {
+    path: "/runs/compare",
+    title: "Compare runs",
+    component: lazy(() => import("../runs/compare-page.tsx")),
+  },
+  {
+    path: "/runs/:runId",
+    title: "Run",
+    fillsWindow: true,
+    component: lazy(() => import("../runs/run-page.tsx")),
+  },
+  {
     path: "/runs",
     title: "Runs",
     navigation: { icon: Play, group: "Operate", isInBottomBar: true },

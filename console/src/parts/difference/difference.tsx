@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
-import { JsonView } from "../parts/json.tsx";
-import { LongText } from "../parts/long-text.tsx";
-import { Empty } from "../parts/notice.tsx";
+import { JsonView } from "../json.tsx";
+import { LongText } from "../long-text.tsx";
+import { Empty } from "../notice.tsx";
 import { changesBetween, partsOfTexts, type Change } from "./changes.ts";
 import styles from "./difference.module.css";
 
