@@ -46,7 +46,7 @@ export const CronRuns = ({ cronId, onClose }: { cronId: string; onClose(): void 
           {runs.map((run) => (
             <tr key={run.run_id}>
               <td>
-                <RecordLink id={run.run_id} href={`/runs?run=${run.run_id}`} />
+                <RecordLink id={run.run_id} href={`/runs/${run.run_id}`} />
               </td>
               <td>
                 <Status status={run.status} />

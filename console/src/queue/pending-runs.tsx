@@ -40,7 +40,7 @@ export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run
             return (
               <tr key={run_id}>
                 <td>
-                  <RecordLink id={run_id} href={`/runs?run=${run_id}`} />
+                  <RecordLink id={run_id} href={`/runs/${run_id}`} />
                 </td>
                 <td>{run.graph_id}</td>
                 <td>

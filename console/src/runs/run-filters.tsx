@@ -1,131 +1,82 @@
-import { useId, useState, type ReactNode } from "react";
-import { assistantText, useAssistantNames, useGraphIds } from "../parts/assistants.ts";
+import { ListFilter, X } from "lucide-react";
+import { Chip } from "../design/chip.tsx";
+import { Popover } from "../design/popover.tsx";
+import { truncate } from "../design/truncate.ts";
+import { assistantText, useAssistantNames } from "../parts/assistants.ts";
+import { shortId } from "../parts/record-link.tsx";
 import { RUN_STATUSES } from "../parts/run.ts";
-import { localTimeOf } from "../parts/time.tsx";
+import { FilterForm } from "./filter-form.tsx";
 import type { RunFilter } from "./run-filter.ts";
 import styles from "./runs.module.css";
 
-const Labelled = ({ label, children }: { label: string; children(id: string): ReactNode }) => {
-  const id = useId();
-  return (
-    <div className={styles.field}>
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-    </div>
-  );
-};
+const CHARACTERS_OF_VALUE = 40;
+const LABELS: readonly (readonly [Exclude<keyof RunFilter, "status">, string])[] = [
+  ["graph", "Graph"],
+  ["assistant", "Assistant"],
+  ["thread", "Thread"],
+  ["metadata", "Metadata"],
+  ["from", "From"],
+  ["to", "To"],
+];
+const when = new Intl.DateTimeFormat("en-GB", { dateStyle: "short", timeStyle: "short" });
 
-/** Reports on blur or Enter, because each letter would start a search. */
-const Text = ({ id, value, list, onChange }: TextProps) => {
-  const [text, setText] = useState(value);
-  const [given, setGiven] = useState(value);
-  if (given !== value) {
-    setGiven(value);
-    setText(value);
-  }
-  const finish = (): void => {
-    if (text.trim() !== value) onChange(text.trim());
-  };
-  return (
-    <input
-      id={id}
-      value={text}
-      list={list}
-      spellCheck={false}
-      onChange={({ target }) => setText(target.value)}
-      onBlur={finish}
-      onKeyDown={({ key }) => {
-        if (key === "Enter") finish();
-      }}
-    />
-  );
-};
-interface TextProps {
-  id: string;
-  value: string;
-  list?: string;
-  onChange(value: string): void;
-}
-
-const isoOf = (local: string): string => (local === "" ? "" : new Date(local).toISOString());
-
-export const RunFilters = ({
-  filter,
-  onChange,
-  onClear,
-}: {
+interface RunFiltersProps {
   filter: RunFilter;
   onChange(changes: Partial<RunFilter>): void;
   onClear(): void;
-}) => {
+}
+
+export const RunFilters = ({ filter, onChange, onClear }: RunFiltersProps) => {
   const { data: assistants = [] } = useAssistantNames();
-  const { data: graphIds = [] } = useGraphIds();
-  const graphs = [...new Set([...graphIds, filter.graph])].filter((graph) => graph !== "").sort();
-  const listId = useId();
+  const valueText = (name: keyof RunFilter): string => {
+    const value = filter[name];
+    if (name === "from" || name === "to")
+      return Number.isNaN(Date.parse(value)) ? value : when.format(new Date(value));
+    if (name === "thread") return value.length > 8 ? `…${shortId(value)}` : value;
+    const assistant =
+      name === "assistant" ? assistants.find(({ assistant_id: id }) => id === value) : undefined;
+    return truncate(assistant === undefined ? value : assistantText(assistant), CHARACTERS_OF_VALUE);
+  };
+  const used = LABELS.filter(([name]) => filter[name] !== "");
   return (
     <search aria-label="Filter runs" className={styles.filters}>
-      <Labelled label="Status">
-        {(id) => (
-          <select id={id} value={filter.status} onChange={({ target }) => onChange({ status: target.value })}>
-            <option value="">all</option>
-            {RUN_STATUSES.map((status) => (
-              <option key={status}>{status}</option>
-            ))}
-          </select>
-        )}
-      </Labelled>
-      <Labelled label="Graph">
-        {(id) => (
-          <select id={id} value={filter.graph} onChange={({ target }) => onChange({ graph: target.value })}>
-            <option value="">all</option>
-            {graphs.map((graph) => (
-              <option key={graph}>{graph}</option>
-            ))}
-          </select>
-        )}
-      </Labelled>
-      <Labelled label="Assistant">
-        {(id) => (
-          <Text
-            id={id}
-            list={listId}
-            value={filter.assistant}
-            onChange={(assistant) => onChange({ assistant })}
-          />
-        )}
-      </Labelled>
-      <datalist id={listId}>
-        {assistants.map((one) => (
-          <option key={one.assistant_id} value={one.assistant_id}>
-            {assistantText(one)}
-          </option>
+      <div className={styles.chips} role="group" aria-label="Status">
+        {RUN_STATUSES.map((status) => (
+          <Chip
+            key={status}
+            isOn={filter.status === status}
+            onToggle={() => onChange({ status: filter.status === status ? "" : status })}
+          >
+            <span aria-hidden className={styles.dot} data-status={status} />
+            {status}
+          </Chip>
         ))}
-      </datalist>
-      <Labelled label="Thread">
-        {(id) => <Text id={id} value={filter.thread} onChange={(thread) => onChange({ thread })} />}
-      </Labelled>
-      <Labelled label="From">
-        {(id) => (
-          <input
-            id={id}
-            type="datetime-local"
-            value={localTimeOf(filter.from)}
-            onChange={({ target }) => onChange({ from: isoOf(target.value) })}
-          />
-        )}
-      </Labelled>
-      <Labelled label="To">
-        {(id) => (
-          <input
-            id={id}
-            type="datetime-local"
-            value={localTimeOf(filter.to)}
-            onChange={({ target }) => onChange({ to: isoOf(target.value) })}
-          />
-        )}
-      </Labelled>
-      {Object.values(filter).some((value) => value !== "") && (
-        <button type="button" onClick={onClear}>
+      </div>
+      <Popover
+        title="Filter"
+        trigger={
+          <button type="button" className="small">
+            <ListFilter aria-hidden size={14} strokeWidth={1.75} />
+            Filter
+          </button>
+        }
+      >
+        <FilterForm filter={filter} onChange={onChange} />
+      </Popover>
+      {used.map(([name, label]) => (
+        <button
+          key={name}
+          type="button"
+          className={`small ${styles.used}`}
+          aria-label={`Remove the filter ${label}`}
+          onClick={() => onChange({ [name]: "" })}
+        >
+          {label}: {valueText(name)}
+          <X aria-hidden size={12} strokeWidth={2} />
+        </button>
+      ))}
+      {(used.length > 0 || filter.status !== "") && (
+        <button type="button" className="plain small" onClick={onClear}>
           Show all runs
         </button>
       )}

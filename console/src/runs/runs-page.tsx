@@ -1,12 +1,17 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useRef, useState } from "react";
-import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { GitCompareArrows, Pause, Play, SearchX } from "lucide-react";
+import { useCallback, useRef, useState } from "react";
+import { Link, Redirect } from "wouter";
+import { EmptyState } from "../design/empty-state.tsx";
+import { PageHead } from "../design/page-head.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { BulkActions } from "./bulk-actions.tsx";
+import { comparePath } from "./compare-dialog.tsx";
 import { PAGE, SHOWN_AT_MOST, useLiveRuns, useStableRuns } from "./live-runs.ts";
-import { RunDetail } from "./run-detail.tsx";
 import { useRunFilter } from "./run-filter.ts";
 import { RunFilters } from "./run-filters.tsx";
 import { RunTable } from "./run-table.tsx";
-import { BulkActions } from "./bulk-actions.tsx";
 import styles from "./runs.module.css";
 
 const countText = (total: number | undefined, shown: number): string => {
@@ -15,8 +20,7 @@ const countText = (total: number | undefined, shown: number): string => {
   return total === 1 ? "1 run" : `${total} runs`;
 };
 
-export default function RunsPage() {
-  const { filter, runId, change, pathOf, clear } = useRunFilter();
+const RunList = ({ filter, change, clear }: Omit<ReturnType<typeof useRunFilter>, "runId">) => {
   const queries = useQueryClient();
   const [isPaused, setIsPaused] = useState(false);
   const [limit, setLimit] = useState(PAGE);
@@ -41,7 +45,7 @@ export default function RunsPage() {
     setSelected(new Set(left));
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
-  const select = (runIds: readonly string[], isSelected: boolean): void => {
+  const select = useCallback((runIds: readonly string[], isSelected: boolean): void => {
     setSelected((before) => {
       const next = new Set(before);
       for (const id of runIds) {
@@ -50,17 +54,31 @@ export default function RunsPage() {
       }
       return next;
     });
-  };
+  }, []);
   const chosen = runs.filter(({ run_id }) => selected.has(run_id));
+  const [newer, older, ...others] = chosen;
+  const isFiltered = Object.values(filter).some((value) => value !== "");
 
   return (
     <div className="stack">
-      <div className="row">
-        <h1>Runs</h1>
-        <button type="button" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
-          {isPaused ? "Resume" : "Pause"}
-        </button>
-      </div>
+      <PageHead
+        title="Runs"
+        actions={
+          <button
+            type="button"
+            className="plain"
+            aria-pressed={isPaused}
+            onClick={() => setIsPaused(!isPaused)}
+          >
+            {isPaused ? (
+              <Play aria-hidden size={16} strokeWidth={1.75} />
+            ) : (
+              <Pause aria-hidden size={16} strokeWidth={1.75} />
+            )}
+            {isPaused ? "Resume" : "Pause"}
+          </button>
+        }
+      />
       <RunFilters filter={filter} onChange={change} onClear={clear} />
       <ErrorNotice error={error} onRetry={() => void refetch()} />
       <div className={styles.bar}>
@@ -69,16 +87,41 @@ export default function RunsPage() {
         </span>
         <span role="status">
           {waiting > 0 && (
-            <button type="button" onClick={showAll}>
+            <button type="button" className="small" onClick={showAll}>
               Show {waiting} new {waiting === 1 ? "run" : "runs"}
             </button>
           )}
         </span>
         {chosen.length > 0 && <BulkActions runs={chosen} onDone={(left) => void refresh(left)} />}
+        {newer !== undefined && older !== undefined && others.length === 0 && (
+          <Link href={comparePath(older.run_id, newer.run_id)} className="row">
+            <GitCompareArrows aria-hidden size={16} strokeWidth={1.75} />
+            Compare
+          </Link>
+        )}
       </div>
       <div ref={list}>
-        {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} pathOf={pathOf} />}
-        {runs.length === 0 && !isLoading && error === null && <Empty>No runs match.</Empty>}
+        {isLoading && <Skeleton lines={10} label="Loading runs" />}
+        {runs.length > 0 && <RunTable runs={runs} selected={selected} onSelect={select} />}
+        {runs.length === 0 && !isLoading && error === null && (
+          <EmptyState
+            icon={isFiltered ? SearchX : Play}
+            title={isFiltered ? "No runs match." : "No runs yet."}
+            action={
+              isFiltered ? (
+                <button type="button" onClick={clear}>
+                  Remove the filters
+                </button>
+              ) : (
+                <Link href="/">Start a run in the playground</Link>
+              )
+            }
+          >
+            {isFiltered
+              ? "Other filters may show more."
+              : "Each run of a graph appears here while it goes on."}
+          </EmptyState>
+        )}
       </div>
       {data?.hasMore === true && runs.length > 0 && limit < SHOWN_AT_MOST && (
         <div>
@@ -90,17 +133,12 @@ export default function RunsPage() {
       {data?.hasMore === true && limit >= SHOWN_AT_MOST && (
         <p className="faint">There are more runs. Narrow the filter.</p>
       )}
-      {runId !== undefined && (
-        <RunDetail
-          key={runId}
-          runId={runId}
-          onClose={() => change({ run: "" })}
-          onDeleted={() => {
-            change({ run: "" });
-            void refresh();
-          }}
-        />
-      )}
     </div>
   );
+};
+
+export default function RunsPage() {
+  const { runId, ...filters } = useRunFilter();
+  if (runId !== undefined) return <Redirect to={`/runs/${encodeURIComponent(runId)}`} replace />;
+  return <RunList {...filters} />;
 }
