@@ -7,7 +7,8 @@ import { durationText } from "../time.tsx";
 import { Failure } from "./failure.tsx";
 import { endOf } from "./rows.ts";
 import { KindIcon } from "./span-icons.tsx";
-import { costText, useCurrency, type ModelUsage, type Span } from "./trace.ts";
+import { costText, type ModelUsage, type Span } from "./trace.ts";
+import { useCurrency } from "./use-trace.ts";
 import styles from "./timeline.module.css";
 
 const number = new Intl.NumberFormat("en");

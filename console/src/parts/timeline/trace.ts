@@ -1,8 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
-import { isOver } from "../run.ts";
-import { useConnection } from "../../server/connection.tsx";
-import { refetchEvery } from "../../server/queries.ts";
-
 export interface TokenCounts {
   input_tokens: number;
   output_tokens: number;
@@ -56,24 +51,6 @@ export interface Trace {
   usage: ModelUsage[];
 }
 
-const POLL_MS = 1_000;
-
-/** Read every second until the run is over. */
-export const useTrace = (threadId: string | undefined, runId: string) => {
-  const { request } = useConnection();
-  return useQuery({
-    queryKey: ["runs", "trace", runId],
-    queryFn: () =>
-      request<Trace>(
-        "GET",
-        `/threads/${encodeURIComponent(threadId ?? "")}/runs/${encodeURIComponent(runId)}/trace`,
-      ),
-    enabled: threadId !== undefined,
-    refetchInterval: (query) =>
-      refetchEvery(query.state.data !== undefined && !isOver(query.state.data) ? POLL_MS : false)(query),
-  });
-};
-
 /** Undefined: no model was called. */
 export const sumOf = (usage: readonly ModelUsage[]): (TokenCounts & { cost: number | null }) | undefined => {
   if (usage.length === 0) return undefined;
@@ -87,20 +64,6 @@ export const sumOf = (usage: readonly ModelUsage[]): (TokenCounts & { cost: numb
     reasoning_tokens: sum("reasoning_tokens"),
     cost: costs.length === 0 ? null : costs.reduce((all, cost) => all + cost, 0),
   };
-};
-
-/** Only read if a price is shown. */
-export const useCurrency = (isNeeded: boolean): string | undefined => {
-  const { request } = useConnection();
-  const { data } = useQuery({
-    queryKey: ["usage", "currency"],
-    queryFn: () =>
-      request<{ currency: string | null }>("GET", "/usage?group_by=model&from=9999-12-31&to=9999-12-31"),
-    enabled: isNeeded,
-    staleTime: Infinity,
-    retry: false,
-  });
-  return data?.currency ?? undefined;
 };
 
 const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
