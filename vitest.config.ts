@@ -77,6 +77,7 @@ export const CONSOLE_PAGES = [
   "playground-runs",
   "playground-threads",
   "queue",
+  "run-page",
   "runs",
   "schema-form",
   "store",

@@ -1,6 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { Hourglass } from "lucide-react";
+import { EmptyState } from "../design/empty-state.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { truncate } from "../design/truncate.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
 import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
@@ -15,6 +19,8 @@ export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run
   const {
     data,
     error,
+    isLoading,
+    refetch,
     dataUpdatedAt: now,
   } = useQuery({
     queryKey: ["runs", "waiting"],
@@ -30,10 +36,19 @@ export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run
   return (
     <section className="stack">
       <h2>Pending runs</h2>
-      <ErrorNotice error={error} />
-      {data?.items.length === 0 && <Empty>No pending runs.</Empty>}
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
+      {isLoading && <Skeleton lines={3} label="Loading pending runs" />}
+      {data?.items.length === 0 && (
+        <EmptyState icon={Hourglass} title="No pending runs.">
+          A run waits here for its thread, for its time, or for a free slot of a server.
+        </EmptyState>
+      )}
       {data !== undefined && data.items.length > 0 && (
-        <Table label="Pending runs" columns={["Run", "Graph", "Thread", "Created", "Reason", "Cancel"]}>
+        <Table
+          isCards
+          label="Pending runs"
+          columns={["Run", "Graph", "Thread", "Created", "Reason", "Cancel"]}
+        >
           {data.items.map((run) => {
             const { run_id, thread_id, available_at, lost_attempts: lost = 0 } = run;
             const isForLater = available_at !== undefined && Date.parse(available_at) > now;
@@ -42,7 +57,7 @@ export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run
                 <td>
                   <RecordLink id={run_id} href={`/runs/${run_id}`} />
                 </td>
-                <td>{run.graph_id}</td>
+                <td>{run.graph_id !== undefined && truncate(run.graph_id)}</td>
                 <td>
                   <RecordLink id={thread_id} href={`/threads/${thread_id}`} />
                 </td>
@@ -63,7 +78,7 @@ export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run
                 <td>
                   <button
                     type="button"
-                    className="danger"
+                    className="plain danger small"
                     aria-label={`Cancel run ${run_id}`}
                     onClick={() => onCancel(run)}
                   >

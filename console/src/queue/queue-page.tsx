@@ -1,6 +1,8 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { CancelDialog, type CancelAction } from "../parts/cancel-dialog.tsx";
+import { PageHead } from "../design/page-head.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
@@ -9,6 +11,7 @@ import { cancelPending } from "./cancel-pending.ts";
 import type { Queue } from "./queue-record.ts";
 import { GraphTable, ServerTable, ThreadTable, waitText, type RequestCancel } from "./queue-tables.tsx";
 import { PendingRuns } from "./pending-runs.tsx";
+import styles from "./queue.module.css";
 
 const POLL_MS = 3_000;
 
@@ -31,17 +34,6 @@ const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: RequestCancel })
     />
     {queue.num_suspects > 0 && (
       <p className="notice">Suspects may have ended their servers. The server executes each of them alone.</p>
-    )}
-    {queue.num_pending > 0 && (
-      <div>
-        <button
-          type="button"
-          className="danger"
-          onClick={() => onCancel({ filter: {}, count: queue.num_pending, of: "the queue" })}
-        >
-          Cancel all pending runs
-        </button>
-      </div>
     )}
     <section className="stack">
       <h2>By graph</h2>
@@ -73,7 +65,7 @@ export default function QueuePage() {
   const connection = useConnection();
   const queries = useQueryClient();
   const [cancellation, setCancellation] = useState<Cancellation>();
-  const { data, error, refetch } = useQuery({
+  const { data, error, isLoading, refetch } = useQuery({
     queryKey: ["queue"],
     queryFn: () => connection.request<Queue>("GET", "/queue"),
     refetchInterval: refetchEvery(POLL_MS),
@@ -84,9 +76,24 @@ export default function QueuePage() {
       cancel: (action) => cancelPending(connection, filter, action),
     });
   return (
-    <div className="stack">
-      <h1>Queue</h1>
+    <div className={styles.page}>
+      <PageHead
+        title="Queue"
+        actions={
+          data !== undefined &&
+          data.num_pending > 0 && (
+            <button
+              type="button"
+              className="plain danger"
+              onClick={() => requestCancel({ filter: {}, count: data.num_pending, of: "the queue" })}
+            >
+              Cancel all pending runs
+            </button>
+          )
+        }
+      />
       <ErrorNotice error={error} onRetry={() => void refetch()} />
+      {isLoading && <Skeleton lines={6} label="Loading the queue" />}
       {data !== undefined && <Figures queue={data} onCancel={requestCancel} />}
       <PendingRuns
         pollMs={POLL_MS}

@@ -1,4 +1,5 @@
 import { Link } from "wouter";
+import { truncate } from "../design/truncate.ts";
 import { RecordLink, shortId } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { durationText, Time } from "../parts/time.tsx";
@@ -13,22 +14,25 @@ export type RequestCancel = (cancellation: { filter: PendingFilter; count: numbe
 export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: RequestCancel }) => (
   <Table
     label="By graph"
+    isCards
     columns={["Graph", "Pending", "Running", "Oldest pending for", "Servers", "Cancel"]}
   >
     {graphs.map(({ graph_id, num_pending, num_running, oldest_seconds, is_hosted }) => (
       <tr key={graph_id}>
         <td>
-          <Link href={`/runs?status=pending&graph=${encodeURIComponent(graph_id)}`}>{graph_id}</Link>
+          <Link href={`/runs?status=pending&graph=${encodeURIComponent(graph_id)}`}>
+            {truncate(graph_id)}
+          </Link>
         </td>
-        <td>{num_pending}</td>
-        <td>{num_running}</td>
-        <td>{waitText(oldest_seconds)}</td>
-        <td>{is_hosted ? "available" : <strong>none</strong>}</td>
+        <td data-label="Pending">{num_pending}</td>
+        <td data-label="Running">{num_running}</td>
+        <td data-label="Oldest">{waitText(oldest_seconds)}</td>
+        <td data-label="Servers">{is_hosted ? "available" : <strong>none</strong>}</td>
         <td>
           {num_pending > 0 && (
             <button
               type="button"
-              className="danger"
+              className="plain danger small"
               aria-label={`Cancel ${num_pending} of ${graph_id}`}
               onClick={() =>
                 onCancel({ filter: { graph_id }, count: num_pending, of: `the graph ${graph_id}` })
@@ -50,19 +54,19 @@ export const ThreadTable = ({
   threads: Queue["threads"];
   onCancel: RequestCancel;
 }) => (
-  <Table label="By thread" columns={["Thread", "Graph", "Pending", "Oldest pending for", "Cancel"]}>
+  <Table isCards label="By thread" columns={["Thread", "Graph", "Pending", "Oldest pending for", "Cancel"]}>
     {threads.map(({ thread_id, graph_id, num_pending, oldest_seconds }) => (
       <tr key={thread_id}>
         <td>
           <RecordLink id={thread_id} href={`/runs?status=pending&thread=${thread_id}`} />
         </td>
-        <td>{graph_id}</td>
-        <td>{num_pending}</td>
-        <td>{waitText(oldest_seconds)}</td>
+        <td>{truncate(graph_id)}</td>
+        <td data-label="Pending">{num_pending}</td>
+        <td data-label="Oldest">{waitText(oldest_seconds)}</td>
         <td>
           <button
             type="button"
-            className="danger"
+            className="plain danger small"
             aria-label={`Cancel ${num_pending} on thread ${thread_id}`}
             onClick={() =>
               onCancel({
@@ -81,15 +85,15 @@ export const ThreadTable = ({
 );
 
 export const ServerTable = ({ servers, slots }: Pick<Queue, "servers" | "slots">) => (
-  <Table label="Servers" columns={["Server", "Running", "Slots", "Last seen", "Graphs"]}>
+  <Table isCards label="Servers" columns={["Server", "Running", "Slots", "Last seen", "Graphs"]}>
     {servers.map(({ server_id, num_running, seen_at, graph_ids }) => (
       <tr key={server_id}>
         <td title={server_id}>
           <code>…{shortId(server_id)}</code>
           {slots?.server_id === server_id && " (this one)"}
         </td>
-        <td>{num_running}</td>
-        <td>{slots?.server_id === server_id ? `${slots.active} of ${slots.max}` : "–"}</td>
+        <td data-label="Running">{num_running}</td>
+        <td data-label="Slots">{slots?.server_id === server_id ? `${slots.active} of ${slots.max}` : "–"}</td>
         <td>{seen_at === null ? "over an hour ago" : <Time iso={seen_at} />}</td>
         <td>{graph_ids.join(", ")}</td>
       </tr>

@@ -55,7 +55,7 @@ export const factsOf = (
     ["Tokens", trace && tokensText(trace), true],
     ["Cost", cost == null ? undefined : costText(cost, currency), true],
     ["Slowest node", trace && slowestText(trace, now), true],
-    ["Multitask strategy", run.multitask_strategy, true],
+    ["Multitask strategy", run.multitask_strategy === "enqueue" ? undefined : run.multitask_strategy, true],
   ];
   return facts.flatMap(([name, text, isCompared]) =>
     text === undefined ? [] : [{ name, text, isCompared }],

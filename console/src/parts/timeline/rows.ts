@@ -86,7 +86,7 @@ export const barOf = (span: Span, totalMs: number, scaleMs: number): Bar => {
   };
 };
 
-const TICKS_AT_MOST = 5;
+const TICKS_AT_MOST = 4;
 
 /** Milliseconds between two marks of an axis: 1, 2 or 5 times a power of ten, or whole minutes. */
 export const tickOf = (scaleMs: number): number => {

@@ -15,6 +15,9 @@ const number = new Intl.NumberFormat("en");
 const counted = (tokens: number | undefined): string | undefined =>
   tokens === undefined || tokens === 0 ? undefined : number.format(tokens);
 
+const shareText = (share: number): string =>
+  share > 0 && share < 0.01 ? "under 1%" : `${Math.round(Math.min(share, 1) * 100)}%`;
+
 const KIND_WORDS = { node: "Node", model: "Model call", tool: "Tool call" };
 const CHARACTERS_OF_NAME = 300;
 
@@ -83,7 +86,7 @@ export const SpanDetails = ({ span, totalMs, usage, children }: SpanDetailsProps
           ["Duration", took === undefined ? "not known" : durationText(took)],
           [
             "Share of the attempt",
-            took === undefined || totalMs <= 0 ? undefined : `${Math.round((took / totalMs) * 100)}%`,
+            took === undefined || totalMs <= 0 ? undefined : shareText(took / totalMs),
           ],
           ["Model", span.model],
           ["Provider", span.provider],

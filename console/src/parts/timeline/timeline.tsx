@@ -32,17 +32,22 @@ interface TimelineProps {
 
 const percent = (value: number): string => `${value.toFixed(3)}%`;
 
+/** A later label would be cut off. */
+const LABELS_UP_TO = 88;
+
+const tickText = (milliseconds: number): string =>
+  milliseconds === 0 ? "0" : durationText(milliseconds).replace(".0 s", " s").replace(/ 0 s$/, "");
+
 const Axis = ({ scaleMs, tick }: { scaleMs: number; tick: number }) => (
   <div className={styles.axis} aria-hidden>
-    {Array.from({ length: Math.floor(scaleMs / tick) + 1 }, (_, index) => (
-      <span key={index} style={{ left: percent(scaleMs <= 0 ? 0 : ((index * tick) / scaleMs) * 100) }}>
-        {index === 0
-          ? "0"
-          : durationText(index * tick)
-              .replace(".0 s", " s")
-              .replace(/ 0 s$/, "")}
-      </span>
-    ))}
+    {Array.from({ length: Math.floor(scaleMs / tick) + 1 }, (_, index) => {
+      const left = scaleMs <= 0 ? 0 : ((index * tick) / scaleMs) * 100;
+      return (
+        <span key={index} style={{ left: percent(left) }}>
+          {left > LABELS_UP_TO ? "" : tickText(index * tick)}
+        </span>
+      );
+    })}
   </div>
 );
 

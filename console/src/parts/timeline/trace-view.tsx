@@ -35,10 +35,10 @@ const nameOf = ({ attempt, spans, started_at: startedAt }: Attempt, isLast: bool
 };
 
 const Waits = ({ trace: { queue_ms: queued, answered_after_ms: answered } }: { trace: Trace }) => {
-  if (queued === null && answered === null) return null;
+  if (!queued && answered === null) return null;
   return (
     <p className={styles.waits}>
-      {queued !== null && (
+      {queued !== null && queued > 0 && (
         <span>
           <Hourglass aria-hidden size={14} strokeWidth={1.75} />
           Queue {durationText(queued)}
