@@ -44,11 +44,7 @@ export const PendingRuns = ({ pollMs, onCancel }: { pollMs: number; onCancel(run
         </EmptyState>
       )}
       {data !== undefined && data.items.length > 0 && (
-        <Table
-          isCards
-          label="Pending runs"
-          columns={["Run", "Graph", "Thread", "Created", "Reason", "Cancel"]}
-        >
+        <Table label="Pending runs" columns={["Run", "Graph", "Thread", "Created", "Reason", "Cancel"]}>
           {data.items.map((run) => {
             const { run_id, thread_id, available_at, lost_attempts: lost = 0 } = run;
             const isForLater = available_at !== undefined && Date.parse(available_at) > now;

@@ -14,7 +14,7 @@ export type RequestCancel = (cancellation: { filter: PendingFilter; count: numbe
 export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCancel: RequestCancel }) => (
   <Table
     label="By graph"
-    isCards
+
     columns={["Graph", "Pending", "Running", "Oldest pending for", "Servers", "Cancel"]}
   >
     {graphs.map(({ graph_id, num_pending, num_running, oldest_seconds, is_hosted }) => (
@@ -24,10 +24,10 @@ export const GraphTable = ({ graphs, onCancel }: { graphs: Queue["graphs"]; onCa
             {truncate(graph_id)}
           </Link>
         </td>
-        <td data-label="Pending">{num_pending}</td>
-        <td data-label="Running">{num_running}</td>
-        <td data-label="Oldest">{waitText(oldest_seconds)}</td>
-        <td data-label="Servers">{is_hosted ? "available" : <strong>none</strong>}</td>
+        <td>{num_pending}</td>
+        <td>{num_running}</td>
+        <td>{waitText(oldest_seconds)}</td>
+        <td>{is_hosted ? "available" : <strong>none</strong>}</td>
         <td>
           {num_pending > 0 && (
             <button
@@ -54,15 +54,15 @@ export const ThreadTable = ({
   threads: Queue["threads"];
   onCancel: RequestCancel;
 }) => (
-  <Table isCards label="By thread" columns={["Thread", "Graph", "Pending", "Oldest pending for", "Cancel"]}>
+  <Table label="By thread" columns={["Thread", "Graph", "Pending", "Oldest pending for", "Cancel"]}>
     {threads.map(({ thread_id, graph_id, num_pending, oldest_seconds }) => (
       <tr key={thread_id}>
         <td>
           <RecordLink id={thread_id} href={`/runs?status=pending&thread=${thread_id}`} />
         </td>
         <td>{truncate(graph_id)}</td>
-        <td data-label="Pending">{num_pending}</td>
-        <td data-label="Oldest">{waitText(oldest_seconds)}</td>
+        <td>{num_pending}</td>
+        <td>{waitText(oldest_seconds)}</td>
         <td>
           <button
             type="button"
@@ -85,15 +85,15 @@ export const ThreadTable = ({
 );
 
 export const ServerTable = ({ servers, slots }: Pick<Queue, "servers" | "slots">) => (
-  <Table isCards label="Servers" columns={["Server", "Running", "Slots", "Last seen", "Graphs"]}>
+  <Table label="Servers" columns={["Server", "Running", "Slots", "Last seen", "Graphs"]}>
     {servers.map(({ server_id, num_running, seen_at, graph_ids }) => (
       <tr key={server_id}>
         <td title={server_id}>
           <code>…{shortId(server_id)}</code>
           {slots?.server_id === server_id && " (this one)"}
         </td>
-        <td data-label="Running">{num_running}</td>
-        <td data-label="Slots">{slots?.server_id === server_id ? `${slots.active} of ${slots.max}` : "–"}</td>
+        <td>{num_running}</td>
+        <td>{slots?.server_id === server_id ? `${slots.active} of ${slots.max}` : "–"}</td>
         <td>{seen_at === null ? "over an hour ago" : <Time iso={seen_at} />}</td>
         <td>{graph_ids.join(", ")}</td>
       </tr>
