@@ -157,13 +157,16 @@ export default function ComparePage() {
   const [left, right] = [params.get("left") ?? "", params.get("right") ?? ""];
   if (left === "" || right === "")
     return (
-      <EmptyState
-        icon={GitCompareArrows}
-        title="Choose two runs"
-        action={<Link href="/runs">Show all runs</Link>}
-      >
-        Select two runs in the list, then choose Compare.
-      </EmptyState>
+      <>
+        <h1 className="unseen">Compare runs</h1>
+        <EmptyState
+          icon={GitCompareArrows}
+          title="Choose two runs"
+          action={<Link href="/runs">Show all runs</Link>}
+        >
+          Select two runs in the list, then choose Compare.
+        </EmptyState>
+      </>
     );
   return (
     <div className="stack">

@@ -28,6 +28,7 @@ export const RunError = ({ run, trace }: { run: RunDetails; trace: Trace | undef
   return (
     <div className={styles.pane}>
       <div className="stack">
+        <h2 className="unseen">Error</h2>
         <Failure
           error={{
             type: asText(kind ?? "Error"),

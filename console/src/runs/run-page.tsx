@@ -85,17 +85,21 @@ const OneRun = ({ runId }: { runId: string }) => {
   const trace = useTrace(run?.thread_id, runId);
   if (statusOf(error) === 404)
     return (
-      <EmptyState
-        icon={FileQuestion}
-        title="This run does not exist"
-        action={<Link href="/runs">Show all runs</Link>}
-      >
-        It was deleted, or you may not see it.
-      </EmptyState>
+      <>
+        <h1 className="unseen">Run</h1>
+        <EmptyState
+          icon={FileQuestion}
+          title="This run does not exist"
+          action={<Link href="/runs">Show all runs</Link>}
+        >
+          It was deleted, or you may not see it.
+        </EmptyState>
+      </>
     );
   return (
     <>
       <ErrorNotice error={error} onRetry={() => void refetch()} />
+      {run === undefined && <h1 className="unseen">Run</h1>}
       {run === undefined && error === null && <Skeleton lines={8} label="Loading the run" />}
       {run !== undefined && <RunBody run={run} trace={trace} />}
     </>
