@@ -68,10 +68,10 @@ export const RunFilters = ({ filter, onChange, onClear }: RunFiltersProps) => {
           key={name}
           type="button"
           className={`small ${styles.used}`}
-          aria-label={`Remove the filter ${label}`}
           onClick={() => onChange({ [name]: "" })}
         >
-          {label}: {valueText(name)}
+          {`${label}: ${valueText(name)}`}
+          <span className="unseen">, remove</span>
           <X aria-hidden size={12} strokeWidth={2} />
         </button>
       ))}
