@@ -142,6 +142,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of runs", { timeou
     await row(good.run_id).waitFor({ state: "detached" });
     expect(await row(bad.run_id).count()).toBe(1);
     await page.getByLabel("Metadata", { exact: true }).fill("");
+    await page.keyboard.press("Enter");
+    await page.getByText("Metadata: shift=late").waitFor({ state: "detached" });
     await page.getByLabel("To", { exact: true }).fill("2020-01-01T00:00");
     await page.getByText("No runs match.").waitFor();
     expect(page.url()).toMatch(/to=20(19-12-31|20-01-01)T/);
