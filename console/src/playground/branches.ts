@@ -13,8 +13,9 @@ import {
 import { checkpointBefore, messageIdsAt, useCheckpoints } from "./checkpoints.ts";
 import { hasWritten, subgraphsAt, subgraphsOnPath, type Subgraph, type SubgraphTask } from "./subgraphs.ts";
 import { NO_RUNS, runsOfAnswers } from "./figures.ts";
-import type { Input, LiveThread } from "./live-thread.ts";
-import type { Alternatives, MessageActions } from "./message-view.tsx";
+import type { Input } from "./input.ts";
+import type { LiveThread } from "./live-thread.ts";
+import type { Alternatives, MessageActions } from "./message-actions.ts";
 import { messagesIn, type ShownMessage, type ToolCall } from "./messages.ts";
 import { useHistoryLocation } from "./checkpoint-location.ts";
 import type { ThreadRecord } from "./thread-record.ts";

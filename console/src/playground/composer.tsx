@@ -1,6 +1,6 @@
 import { Square } from "lucide-react";
 import { useState } from "react";
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 import { modesOf, type InputSchema, type Mode } from "./input-schema.ts";
 import { MessageInput, type MessageInputProps } from "./message-input.tsx";
 import { FormInput, JsonInput } from "./value-inputs.tsx";

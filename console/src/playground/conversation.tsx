@@ -16,7 +16,7 @@ import { heldInputs, keepHeld, type HeldInput } from "./held-messages.ts";
 import { useLiveThread } from "./live-thread.ts";
 import { LiveSubgraphs } from "./live-subgraphs.tsx";
 import { MessageList } from "./message-list.tsx";
-import type { MessageActions } from "./message-view.tsx";
+import type { MessageActions } from "./message-actions.ts";
 import { textOf, typeOf } from "./messages.ts";
 import { HeldMessages, QueuedRuns } from "./queued-runs.tsx";
 import type { RunOptions } from "./run-options.ts";

@@ -1,5 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 import type { ShownMessage } from "./messages.ts";
 
 const keyOf = (threadId: string) => ["threads", "first-input", threadId];

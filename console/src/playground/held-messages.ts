@@ -1,7 +1,7 @@
 import type { Connection } from "../server/connection.tsx";
 import { statusOf } from "../server/connection.tsx";
 import { keepText, keptText } from "../server/tab-storage.ts";
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 
 /** A queued input that this tab took back when the user stopped the run before it. */
 export interface HeldInput {

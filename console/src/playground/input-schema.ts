@@ -1,4 +1,4 @@
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 
 export interface InputSchema {
   properties?: Record<string, unknown>;

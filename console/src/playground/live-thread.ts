@@ -6,6 +6,7 @@ import type { ShownMessage } from "./messages.ts";
 import type { RunOptions } from "./run-options.ts";
 import { createStreamGate, reconnectDelayMs } from "../server/stream-gate.ts";
 import { useForeignRuns } from "./foreign-runs.ts";
+import type { Input } from "./input.ts";
 import { rememberQueued, takeBackQueued, type HeldInput } from "./held-messages.ts";
 import { whenHydrated } from "./hydrated.ts";
 import { useKeptText } from "./kept-text.ts";
@@ -18,8 +19,6 @@ import { createTurns, type Turns } from "./turns.ts";
 import { useMissingState } from "./missing-state.ts";
 
 export type LiveStream = ReturnType<typeof useStream<Values>>;
-
-export type Input = Record<string, unknown>;
 
 export interface LiveThread {
   stream: LiveStream;

@@ -1,7 +1,7 @@
 import { Boxes, ChevronLeft, ChevronRight, Pencil, RefreshCw } from "lucide-react";
 import { IconButton } from "../design/icon-button.tsx";
 import { CopyButton } from "./copy-button.tsx";
-import type { Alternatives, MessageActions } from "./message-view.tsx";
+import type { Alternatives, MessageActions } from "./message-actions.ts";
 import type { ShownMessage } from "./messages.ts";
 import styles from "./message.module.css";
 

@@ -3,31 +3,12 @@ import { Link } from "wouter";
 import { truncate } from "../design/truncate.ts";
 import { Content, Reasoning, reasoningBeside } from "./content.tsx";
 import { EditForm } from "./edit-form.tsx";
+import type { Alternatives, MessageActions } from "./message-actions.ts";
 import { MessageControls } from "./message-controls.tsx";
 import { Subgraphs } from "./subgraphs-view.tsx";
-import type { Subgraph } from "./subgraphs.ts";
-import { nameOfType, textOf, typeOf, type Row, type ShownMessage, type ToolCall } from "./messages.ts";
+import { nameOfType, textOf, typeOf, type Row, type ShownMessage } from "./messages.ts";
 import { stepsOf, ToolResult, ToolSteps, type DurationOf } from "./tool-call.tsx";
 import styles from "./message.module.css";
-
-/** The branches at a message. */
-export interface Alternatives {
-  /** The index of the shown branch. */
-  position: number;
-  count: number;
-}
-
-/** The same functions for all messages, so a change of one message does not render the others. */
-export interface MessageActions {
-  edit(message: ShownMessage, text: string): Promise<void>;
-  regenerate(message: ShownMessage): Promise<void>;
-  /** @param step 1: next branch, -1: previous branch */
-  showAlternative(message: ShownMessage, step: 1 | -1): void;
-  /** The subgraphs that answered a tool call. */
-  subgraphsOfCall(call: ToolCall, result: ShownMessage | undefined): Promise<Subgraph[]>;
-  /** The subgraphs that produced a message. */
-  subgraphsOfMessage(message: ShownMessage): Promise<Subgraph[]>;
-}
 
 export interface MessageContext {
   threadId: string;

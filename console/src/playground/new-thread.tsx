@@ -11,7 +11,7 @@ import { useConnection } from "../server/connection.tsx";
 import { Composer } from "./composer.tsx";
 import { keepFirstInput } from "./first-input.ts";
 import { modesOf, type InputSchema } from "./input-schema.ts";
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 import { startRun, waitForHead } from "./runs.ts";
 import { Starters, startersOf } from "./starters.tsx";
 import { useRunOptions } from "./use-run-options.ts";

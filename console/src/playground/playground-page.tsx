@@ -19,7 +19,7 @@ import { PANEL_TABS, ThreadPanel, type PanelTab } from "./thread-panel.tsx";
 import { ThreadTitle } from "./thread-title.tsx";
 import { useThreadRecord, type ThreadRecord } from "./thread-record.ts";
 import { useRunOptions } from "./use-run-options.ts";
-import { useIsWide } from "./window-width.ts";
+import { useIsWide } from "../design/use-is-wide.ts";
 import styles from "./playground.module.css";
 
 const LIST_FROM_REM = 62;

@@ -1,6 +1,6 @@
 import { ArrowUp } from "lucide-react";
 import type { ReactNode } from "react";
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 import styles from "./composer.module.css";
 
 export interface InputProps {

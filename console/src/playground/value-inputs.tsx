@@ -3,7 +3,7 @@ import { Skeleton } from "../design/skeleton.tsx";
 import { JsonEditor } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { SendRow, type InputProps } from "./send-row.tsx";
-import type { Input } from "./live-thread.ts";
+import type { Input } from "./input.ts";
 import { exampleOf, type InputSchema } from "./input-schema.ts";
 import { faultOfMessages } from "./messages.ts";
 import styles from "./composer.module.css";
