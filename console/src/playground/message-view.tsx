@@ -6,7 +6,7 @@ import { EditForm } from "./edit-form.tsx";
 import type { Alternatives, MessageActions } from "./message-actions.ts";
 import { MessageControls } from "./message-controls.tsx";
 import { Subgraphs } from "./subgraphs-view.tsx";
-import { nameOfType, textOf, typeOf, type Row, type ShownMessage } from "./messages.ts";
+import { nameOfType, textOf, typeOf, type Row } from "./messages.ts";
 import { stepsOf, ToolResult, ToolSteps, type DurationOf } from "./tool-call.tsx";
 import styles from "./message.module.css";
 
