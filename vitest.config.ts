@@ -70,6 +70,7 @@ export const CONSOLE_PAGES = [
   "history",
   "inbox",
   "mounting",
+  "overview",
   "playground-chat",
   "playground-hostile",
   "playground-inside",

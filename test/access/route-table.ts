@@ -136,6 +136,7 @@ export const ROUTES: Record<string, Expected> = {
   "POST /runs/batch": { ...creation, body: [run] },
   "POST /runs/cancel": given({ run_ids: [MISSING] }, "threads:update"),
   "POST /runs/search": given({}, "threads:search"),
+  "GET /runs/summary": asks("threads:search"),
   "GET /threads/:thread_id/runs": asks("threads:read"),
   "GET /threads/:thread_id/runs/:run_id": asks("threads:read"),
   "GET /threads/:thread_id/runs/:run_id/trace": asks("threads:read"),

@@ -3,6 +3,7 @@ import {
   Clock,
   Database,
   Inbox,
+  LayoutDashboard,
   ListOrdered,
   MessagesSquare,
   Play,
@@ -55,6 +56,12 @@ export const PAGES: readonly Page[] = [
     title: "Assistants",
     navigation: { icon: Bot, group: "Build", isInBottomBar: true },
     component: lazy(() => import("../assistants/assistants-page.tsx")),
+  },
+  {
+    path: "/overview",
+    title: "Overview",
+    navigation: { icon: LayoutDashboard, group: "Operate" },
+    component: lazy(() => import("../overview/overview-page.tsx")),
   },
   {
     path: "/runs/compare",

@@ -15,6 +15,7 @@ import { createRunResults, type RunResultsParts } from "./joining/results.ts";
 import { createJoiningService } from "./joining/service.ts";
 import type { RunSearcher } from "./records/search.ts";
 import { createRecordService } from "./records/service.ts";
+import { createSummaryService } from "./summary/service.ts";
 import { createTraceService } from "./traces/service.ts";
 
 export interface RunServiceParts
@@ -42,6 +43,7 @@ export const createRunService = (parts: RunServiceParts) => {
     creation: createCreationService(parts.authorize, parts.database, creation, parts.processId),
     storeScheduled: createScheduledRuns({ ...parts, announcements, behindOthers, limits }),
     records: createRecordService({ ...parts, cancellation }),
+    summary: createSummaryService(parts.authorize, parts.database),
     traces: createTraceService(parts),
     joining: createJoiningService({ ...parts, results }),
     cancellation: createCancellationService(

@@ -17,6 +17,7 @@ import { ThreadloomError } from "../../../platform/domain/errors.ts";
 import { openRuns, SHOWN_COLUMNS } from "../../../engine/queue/columns.ts";
 import { runVisible } from "../../../engine/queue/run-visible.ts";
 import type { RunSearch } from "../schemas.ts";
+import { createdBefore, createdSince } from "./created-between.ts";
 
 /** Omits the inputs, which may be megabytes each. */
 export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
@@ -52,20 +53,8 @@ const RUNS_OF_THREAD = "runs of a thread";
 const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
 /** A count reads every match, possibly millions. */
 const COUNTED_AT_MOST = 10_000;
-/**
- * A run's id has the process's time, `created_at` the database's. The clocks differ, and the database may be away in
- * between.
- */
-const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
-
 const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, cancel_reason,
   attempt, lost_attempts, available_at, started_at, created_at, updated_at`;
-
-/** The smallest or largest UUIDv7 of a time. */
-const idAt = (time: number, rest: "0" | "f"): string => {
-  const hex = Math.max(0, time).toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
-};
 
 const matching = (
   { encryption }: Database,
@@ -82,17 +71,8 @@ const matching = (
   encryption.assertSearchable(search.metadata);
   if (search.metadata !== undefined)
     conditions.push(sql`metadata @> ${JSON.stringify(search.metadata)}::jsonb`);
-  if (search.created_after !== undefined) {
-    const from = search.created_after;
-    const id = idAt(from.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0");
-    // Whole milliseconds, as in answers, so that a shown time includes its run.
-    conditions.push(sql`run_id >= ${id}::uuid and created_at >= ${from.toISOString()}::timestamptz`);
-  }
-  if (search.created_before !== undefined) {
-    const until = search.created_before;
-    const id = idAt(until.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f");
-    conditions.push(sql`run_id <= ${id}::uuid and created_at < ${until.toISOString()}::timestamptz`);
-  }
+  if (search.created_after !== undefined) conditions.push(createdSince(search.created_after));
+  if (search.created_before !== undefined) conditions.push(createdBefore(search.created_before));
   return sql.join(conditions, sql` and `);
 };
 
