@@ -1,8 +1,8 @@
 import { BarController, BarElement, CategoryScale, Chart as Drawing, LinearScale, Tooltip } from "chart.js";
 import { useEffect, useRef, useState } from "react";
 import { truncate } from "../design/truncate.ts";
+import { Table } from "../parts/table.tsx";
 import { colourOf, fillOf, useTextColour, type Look } from "./colours.ts";
-import { DataTable } from "./data-table.tsx";
 import styles from "./chart.module.css";
 
 Drawing.register(BarController, BarElement, CategoryScale, LinearScale, Tooltip);
@@ -114,14 +114,22 @@ export const Chart = ({ title, unit, ...chart }: ChartProps) => {
       </div>
       {isTable ? (
         <div className={styles.table}>
-          <DataTable
+          <Table
             label={`${title}, as a table`}
             columns={[unit, ...series.map(({ name }) => truncate(name, NAME_CHARACTERS))]}
-            rows={labels.map((label, index) => ({
-              id: String(index),
-              cells: [label, ...series.map(({ values }) => chart.text(values[index] ?? 0))],
-            }))}
-          />
+            numbers={series.map((_, index) => index + 1)}
+          >
+            {labels.map((label, index) => (
+              <tr key={index}>
+                <td>{label}</td>
+                {series.map(({ name, values }) => (
+                  <td key={name} className={styles.number}>
+                    {chart.text(values[index] ?? 0)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </Table>
         </div>
       ) : (
         <>

@@ -35,26 +35,27 @@ export const colourOf = (place: HTMLElement, token: string): string => {
 };
 
 const TILE = 8;
+const OPACITY = 0.85;
+const OPACITY_BETWEEN = 0.35;
 
 export const fillOf = (place: HTMLElement, { token, pattern }: Look): string | CanvasPattern => {
   const colour = colourOf(place, token);
-  if (pattern === "solid") return colour;
   const tile = document.createElement("canvas");
   tile.width = TILE;
   tile.height = TILE;
   const context = tile.getContext("2d");
   if (context === null) return colour;
   context.fillStyle = colour;
-  context.globalAlpha = 0.4;
+  context.globalAlpha = pattern === "solid" ? OPACITY : OPACITY_BETWEEN;
   context.fillRect(0, 0, TILE, TILE);
-  context.globalAlpha = 1;
+  context.globalAlpha = OPACITY;
   if (pattern === "dots") {
     for (const at of [TILE / 4, (TILE * 3) / 4]) {
       context.beginPath();
       context.arc(at, at, TILE / 5, 0, 2 * Math.PI);
       context.fill();
     }
-  } else {
+  } else if (pattern === "stripes") {
     context.strokeStyle = colour;
     context.lineWidth = 2.5;
     for (const shift of [-TILE, 0, TILE]) {

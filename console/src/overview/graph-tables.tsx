@@ -1,16 +1,30 @@
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { truncate } from "../design/truncate.ts";
 import { Empty } from "../parts/notice.tsx";
+import { Table } from "../parts/table.tsx";
 import { durationText } from "../parts/time.tsx";
-import { DataTable } from "./data-table.tsx";
 import { countText, shareText } from "./numbers.ts";
 import { allOf, failedOf, useLastErrors, type GraphCounts, type Summary } from "./queries.ts";
 import styles from "./overview.module.css";
 
-const SHOWN_AT_MOST = 10;
+const SHOWN_AT_MOST = 8;
 
-const runsOf = (graphId: string, from: string, status?: string): string =>
-  `/runs?${status === undefined ? "" : `status=${status}&`}graph=${encodeURIComponent(graphId)}&from=${encodeURIComponent(from)}`;
+interface GraphLinkProps {
+  id: string;
+  from: string;
+  status?: "error" | "timeout";
+}
+
+/** To the runs of a graph. */
+const GraphLink = ({ id, from, status }: GraphLinkProps) => {
+  const filter = new URLSearchParams({ ...(status !== undefined && { status }), graph: id, from });
+  return (
+    <Link href={`/runs?${filter}`} className={styles.name} title={id}>
+      {truncate(id)}
+    </Link>
+  );
+};
 
 export const FailingGraphs = ({ summary: { graphs, from } }: { summary: Summary }) => {
   const failing = graphs
@@ -19,27 +33,34 @@ export const FailingGraphs = ({ summary: { graphs, from } }: { summary: Summary 
     .slice(0, SHOWN_AT_MOST);
   const lastErrors = useLastErrors(failing.length > 0 ? from : undefined);
   if (failing.length === 0) return <Empty>No run has failed.</Empty>;
-  const lastError = (graphId: string): string => lastErrors?.get(graphId) ?? "–";
+  const lastError = (graphId: string): ReactNode => {
+    const line = lastErrors?.get(graphId);
+    return line === undefined ? (
+      "–"
+    ) : (
+      <span className={styles.error} title={line}>
+        {line}
+      </span>
+    );
+  };
   return (
-    <DataTable
+    <Table
       label="Graphs with failed runs"
       columns={["Graph", "Runs", "Failed", "Share", "Last error"]}
-      texts={[4]}
-      rows={failing.map((graph) => ({
-        id: graph.graph_id,
-        cells: [
-          <Link key="graph" href={runsOf(graph.graph_id, from, graph.error > 0 ? "error" : "timeout")}>
-            {truncate(graph.graph_id)}
-          </Link>,
-          countText(allOf(graph)),
-          countText(failedOf(graph)),
-          shareText(failedOf(graph), allOf(graph)),
-          <span key="error" className={styles.error} title={lastError(graph.graph_id)}>
-            {lastError(graph.graph_id)}
-          </span>,
-        ],
-      }))}
-    />
+      numbers={[1, 2, 3]}
+    >
+      {failing.map((graph) => (
+        <tr key={graph.graph_id}>
+          <td>
+            <GraphLink id={graph.graph_id} from={from} status={graph.error > 0 ? "error" : "timeout"} />
+          </td>
+          <td className={styles.number}>{countText(allOf(graph))}</td>
+          <td className={styles.number}>{countText(failedOf(graph))}</td>
+          <td className={styles.number}>{shareText(failedOf(graph), allOf(graph))}</td>
+          <td>{lastError(graph.graph_id)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 };
 
@@ -53,20 +74,21 @@ export const SlowGraphs = ({ summary: { graphs, from } }: { summary: Summary }) 
     .slice(0, SHOWN_AT_MOST);
   if (slowest.length === 0) return <Empty>No run has ended.</Empty>;
   return (
-    <DataTable
+    <Table
       label="Graphs by the duration of their runs"
       columns={["Graph", "Runs", "Median", "95th percentile"]}
-      rows={slowest.map((graph) => ({
-        id: graph.graph_id,
-        cells: [
-          <Link key="graph" href={runsOf(graph.graph_id, from)}>
-            {truncate(graph.graph_id)}
-          </Link>,
-          countText(allOf(graph)),
-          durationText(graph.median_ms),
-          durationText(graph.p95_ms),
-        ],
-      }))}
-    />
+      numbers={[1, 2, 3]}
+    >
+      {slowest.map((graph) => (
+        <tr key={graph.graph_id}>
+          <td>
+            <GraphLink id={graph.graph_id} from={from} />
+          </td>
+          <td className={styles.number}>{countText(allOf(graph))}</td>
+          <td className={styles.number}>{durationText(graph.median_ms)}</td>
+          <td className={styles.number}>{durationText(graph.p95_ms)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 };

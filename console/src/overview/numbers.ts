@@ -7,10 +7,13 @@ export const countText = (count: number): string => whole.format(count);
 /** E.g. `1.2M`. */
 export const shortText = (count: number): string => short.format(count);
 
+const SHOWN_FROM_PERCENT = 0.1;
+
 /** E.g. `0.4 %`; `–` without a whole. */
 export const shareText = (part: number, all: number): string => {
   if (all === 0) return "–";
   const percent = (part / all) * 100;
+  if (percent > 0 && percent < SHOWN_FROM_PERCENT) return `< ${SHOWN_FROM_PERCENT} %`;
   return `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 };
 

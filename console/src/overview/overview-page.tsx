@@ -118,16 +118,16 @@ export default function OverviewPage() {
             <Section title="Runs per hour" query={summary} hasHeading={false} lines={6} isWide>
               {(data) => <RunsChart summary={data} />}
             </Section>
-            <Section title="Failing graphs" query={summary}>
+            <Section title="Failing graphs" query={summary} isFirst={false}>
               {(data) => <FailingGraphs summary={data} />}
             </Section>
-            <Section title="Slowest graphs" query={summary}>
+            <Section title="Slowest graphs" query={summary} isFirst={false}>
               {(data) => <SlowGraphs summary={data} />}
             </Section>
             <Section title="Tokens by day" query={usage} hasHeading={false} lines={6}>
               {(data) => <TokensChart usage={data} />}
             </Section>
-            <Section title="Cost by day" query={usage} hasHeading={false} lines={6}>
+            <Section title="Cost by day" query={usage} hasHeading={false} isFirst={false} lines={6}>
               {(data) =>
                 data.currency === null ? <NoPrices /> : <CostChart usage={data} currency={data.currency} />
               }

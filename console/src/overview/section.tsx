@@ -21,28 +21,29 @@ interface SectionProps<Data> {
   /** Renders the heading, too, if `hasHeading` is false. */
   children(data: Data): ReactNode;
   hasHeading?: boolean;
+  isFirst?: boolean;
   lines?: number;
   isWide?: boolean;
 }
 
-/** A part of the page that loads and fails by itself. */
+/** A part of the page that loads and fails by itself. The first section of a query shows its error. */
 export const Section = <Data,>(props: SectionProps<Data>) => {
-  const { title, query, children, hasHeading = true, lines = 4, isWide = false } = props;
+  const { title, query, children, hasHeading = true, isFirst = true, lines = 4, isWide = false } = props;
   const { data, error, refetch } = query;
   const id = useId();
-  const isShown = data !== undefined && error === null;
+  if (!isFirst && data === undefined && error !== null) return null;
   return (
     <section aria-labelledby={id} className={isWide ? `${styles.section} ${styles.wide}` : styles.section}>
-      {hasHeading || !isShown ? (
+      {hasHeading || data === undefined ? (
         <h2 id={id}>{title}</h2>
       ) : (
         <span id={id} hidden>
           {title}
         </span>
       )}
-      {error !== null && <Refusal error={error} onRetry={() => void refetch()} />}
+      {isFirst && error !== null && <Refusal error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <Skeleton lines={lines} label={`Loading ${title}`} />}
-      {isShown && children(data)}
+      {data !== undefined && children(data)}
     </section>
   );
 };

@@ -1,12 +1,12 @@
 import { truncate } from "../design/truncate.ts";
 import { Empty } from "../parts/notice.tsx";
+import { Table } from "../parts/table.tsx";
 import { durationText } from "../parts/time.tsx";
-import { DataTable } from "./data-table.tsx";
 import { countText, shareText } from "./numbers.ts";
 import type { NodeSample } from "./sampled-nodes.ts";
 import styles from "./overview.module.css";
 
-const SHOWN_AT_MOST = 10;
+const SHOWN_AT_MOST = 8;
 
 export const SlowNodes = ({ sample: { runs, nodes } }: { sample: NodeSample }) => {
   if (runs === 0) return <Empty>No run has ended.</Empty>;
@@ -24,27 +24,36 @@ export const SlowNodes = ({ sample: { runs, nodes } }: { sample: NodeSample }) =
         {runs === 1 ? "A sample: the newest ended run." : `A sample: the newest ${runs} ended runs.`} Own time
         is without the nodes inside a node.
       </p>
-      <DataTable
+      <Table
         label="Nodes by their own time"
-        columns={["Node", "Graph", "Executions", "Own time", "Mean", "Share"]}
-        texts={[1]}
-        rows={nodes.slice(0, SHOWN_AT_MOST).map(({ graphId, name, calls, ownMs }) => ({
-          id: JSON.stringify([graphId, name]),
-          cells: [
-            truncate(name),
-            truncate(graphId),
-            countText(calls),
-            durationText(ownMs),
-            durationText(ownMs / calls),
-            <span key="share" className={styles.share}>
-              <span aria-hidden className={styles.track}>
-                <span style={{ width: `${(ownMs / Math.max(all, 1)) * 100}%` }} />
+        columns={["Node", "Graph", "Executions", "Own time", "Share"]}
+        numbers={[2, 3, 4]}
+      >
+        {nodes.slice(0, SHOWN_AT_MOST).map(({ graphId, name, calls, ownMs }) => (
+          <tr key={JSON.stringify([graphId, name])}>
+            <td>
+              <span className={styles.name} title={name}>
+                {truncate(name)}
               </span>
-              {shareText(ownMs, all)}
-            </span>,
-          ],
-        }))}
-      />
+            </td>
+            <td>
+              <span className={styles.name} title={graphId}>
+                {truncate(graphId)}
+              </span>
+            </td>
+            <td className={styles.number}>{countText(calls)}</td>
+            <td className={styles.number}>{durationText(ownMs)}</td>
+            <td className={styles.number}>
+              <span className={styles.share}>
+                <span aria-hidden className={styles.track}>
+                  <span style={{ width: `${(ownMs / Math.max(all, 1)) * 100}%` }} />
+                </span>
+                <span className={styles.percent}>{shareText(ownMs, all)}</span>
+              </span>
+            </td>
+          </tr>
+        ))}
+      </Table>
     </>
   );
 };

@@ -4,6 +4,8 @@ import styles from "./table.module.css";
 interface TableProps {
   label: string;
   columns: readonly ReactNode[];
+  /** The places of columns with numbers, whose names stand at the right. */
+  numbers?: readonly number[];
   children: ReactNode;
 }
 
@@ -17,13 +19,13 @@ const namesOf = (columns: readonly ReactNode[]): CSSProperties =>
   );
 
 /** Becomes a list of cards on a phone, for tables of at most ten columns. */
-export const Table = ({ label, columns, children }: TableProps) => (
+export const Table = ({ label, columns, numbers = [], children }: TableProps) => (
   <div className={styles.region} role="region" aria-label={label} tabIndex={0}>
     <table className={styles.table} style={namesOf(columns)}>
       <thead>
         <tr>
           {columns.map((column, index) => (
-            <th key={index} scope="col">
+            <th key={index} scope="col" className={numbers.includes(index) ? styles.number : undefined}>
               {column}
             </th>
           ))}

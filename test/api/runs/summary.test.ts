@@ -25,7 +25,7 @@ interface Runs {
 }
 
 const INSERT = `with aged as (
-    select now() - make_interval(hours => $3::int) as at from generate_series(1, $4::int)),
+    select now() - make_interval(hours => $3::int, secs => n / 1000.0) as at from generate_series(1, $4::int) n),
   named as (select at, gen_random_uuid() as thread_id,
     (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 19))::uuid as run_id
     from aged),
