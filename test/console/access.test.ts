@@ -13,7 +13,7 @@ import { onConsole } from "./on-console.ts";
 
 const KEY = "canary-19c4-the-key";
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-const PAGES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
+const PAGES = ["Playground", "Graph", "Assistants", "Overview", "Runs", "Queue", "Crons", "Store"];
 
 /** A closed dialog may still change the address. */
 const closeDialogs = async (page: Page): Promise<void> => {

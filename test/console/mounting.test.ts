@@ -18,7 +18,7 @@ const PLACES = [
     /path: "\/([^"]+)"/g,
   ),
 ].map(([, path = ""]) => path.replaceAll(/[:?]/g, ""));
-const NAMES = ["Playground", "Graph", "Assistants", "Runs", "Queue", "Crons", "Store"];
+const NAMES = ["Playground", "Graph", "Assistants", "Overview", "Runs", "Queue", "Crons", "Store"];
 
 /** A proxy that removes a prefix; paths outside the prefix do not exist. */
 const startStrippingProxy = async (prefix: string, target: string) => {
@@ -108,11 +108,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
   });
 
   test.each([
-    ["disable_runs", ["Runs", "Crons", "Queue"]],
+    ["disable_runs", ["Overview", "Runs", "Crons", "Queue"]],
     ["disable_store", ["Store"]],
     ["disable_assistants", ["Assistants"]],
     ["disable_threads", ["Playground"]],
-    ["disable_meta", ["Queue"]],
+    ["disable_meta", ["Overview", "Queue"]],
   ])(
     "says with http.%s that the server lacks this part, on the pages %j, and works otherwise",
     async (option, pages) => {

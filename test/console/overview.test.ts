@@ -97,7 +97,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the overview page", { timeo
     expect(await rows.count()).toBe(73);
     expect(await rows.getByRole("cell", { name: "1", exact: true }).count()).toBe(1);
     await page.getByRole("button", { name: "Show as chart: Runs per hour" }).click();
-    await page.getByRole("img", { name: /^1 runs? in 72 hours/ }).waitFor();
+    await page.getByRole("img", { name: /^1 run in 72 hours/ }).waitFor();
   });
 
   test("a section that fails leaves the others, says who may not see it, and can be tried again", async () => {
@@ -181,7 +181,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the overview page", { timeo
     const { page } = shown;
     await aRunOf("counter");
     await shown.go("/overview");
-    const chart = page.getByRole("img", { name: /^1 runs? in 24 hours/ });
+    const chart = page.getByRole("img", { name: /^1 run in 24 hours/ });
     await chart.waitFor();
     const picture = () => chart.evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
     const light = await picture();

@@ -47,8 +47,9 @@ export const runsPerHour = ({ hours }: Summary): Described => {
   }));
   const series = all.filter(({ name, values }) => name === "success" || values.some((value) => value > 0));
   const perHour = hours.map(allOf);
+  const runs = sumOf(perHour);
   const summary =
-    `${countText(sumOf(perHour))} runs in ${hours.length} hours, ` +
+    `${runs === 1 ? "1 run" : `${countText(runs)} runs`} in ${hours.length} hours, ` +
     `${countText(sumOf(hours.map(failedOf)))} of them failed.${mostText(labels, perHour, countText)}`;
   return { data: { labels, series }, summary };
 };
