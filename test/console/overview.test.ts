@@ -81,6 +81,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the overview page", { timeo
   test("shows a chart as a table, and longer ranges, which the address keeps", async () => {
     const { page } = shown;
     await aRunOf("counter");
+    await query(shown.server, "delete from threadloom.run_traces");
     await query(shown.server, "update threadloom.runs set created_at = now() - interval '2 days'");
     await query(
       shown.server,
