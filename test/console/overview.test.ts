@@ -173,7 +173,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the overview page", { timeo
         await region("Nodes by their own time").waitFor();
         await region("Graphs with failed runs").getByText("This graph always fails.").waitFor();
         expect([colorScheme, size.width, await shown.violations()]).toEqual([colorScheme, size.width, []]);
-        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        const width = await page.evaluate("document.documentElement.scrollWidth");
         expect(width).toBe(size.width);
       }
   });
@@ -184,7 +184,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the overview page", { timeo
     await shown.go("/overview");
     const chart = page.getByRole("img", { name: /^1 run in 24 hours/ });
     await chart.waitFor();
-    const picture = () => chart.evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+    const picture = () => page.evaluate("document.querySelector('canvas').toDataURL()");
     const light = await picture();
     await page.emulateMedia({ colorScheme: "dark" });
     await expect.poll(async () => (await picture()) === light).toBe(false);
