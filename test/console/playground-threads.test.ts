@@ -220,7 +220,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
       });
     await client.runs.wait(threadId, "agent", { input: { messages: [{ role: "user", content: "first" }] } });
     await shown.go(`/threads/${threadId}`);
-    const state = page.getByRole("complementary", { name: "State and graph" });
+    const state = page.getByRole("complementary", { name: "State, graph and timeline" });
     for (let count = 3; count <= 10; count += 1) {
       await store(count);
       await state.getByText(`${count} items`).waitFor();
@@ -254,7 +254,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     await say("What is 2+3?", page);
     await messagesOf(page).getByText("2+3 = 5", { exact: true }).waitFor();
     expect(await violationsIn(page)).toEqual([]);
-    await page.getByRole("button", { name: "State and graph" }).click();
+    await page.getByRole("button", { name: "State, graph and timeline" }).click();
     await page.getByRole("dialog").getByText("4 items").waitFor();
     expect(await violationsIn(page)).toEqual([]);
     await page.keyboard.press("Escape");

@@ -53,7 +53,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await messages()
         .getByText(/^You said: "I am here again\."/)
         .waitFor();
-      await page.getByRole("complementary", { name: "State and graph" }).getByText("6 items").waitFor();
+      await page
+        .getByRole("complementary", { name: "State, graph and timeline" })
+        .getByText("6 items")
+        .waitFor();
     });
 
     test("shows tokens live; stops; shows where the graph stopped, and continues from there", async () => {

@@ -38,11 +38,12 @@ export const exactTime = (iso: string): string => {
   return Number.isNaN(date.getTime()) ? iso : absolute.format(date);
 };
 
-/** E.g. `340 ms`, `2.4 s`, `3 min 5 s`. */
+/** E.g. `340 ms`, `2.4 s`, `3 min 5 s`, `2 h 4 min`. */
 export const durationText = (milliseconds: number): string => {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1_000);
+  if (seconds >= 3_600) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 };
 

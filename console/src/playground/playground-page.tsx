@@ -129,7 +129,7 @@ export default function PlaygroundPage() {
           )}
           {record.data != null && (
             <IconButton
-              label="State and graph"
+              label="State, graph and timeline"
               icon={PanelRight}
               aria-expanded={panelIsOpen}
               onClick={() => showPanel(!panelIsOpen)}
@@ -177,7 +177,7 @@ export default function PlaygroundPage() {
           <>
             <PanelResizeHandle className={styles.handle} aria-label="Width of the panel" />
             <Panel id="panel" order={2} defaultSize={38} minSize={22}>
-              <aside className={styles.panel} aria-label="State and graph">
+              <aside className={styles.panel} aria-label="State, graph and timeline">
                 {panelBeside}
               </aside>
             </Panel>
@@ -185,7 +185,7 @@ export default function PlaygroundPage() {
         )}
       </PanelGroup>
       {sheet === "panel" && !hasRoomForPanel && (
-        <Dialog title="State and graph" place="side" onClose={() => setSheet(undefined)}>
+        <Dialog title="State, graph and timeline" place="side" onClose={() => setSheet(undefined)}>
           {panelOf()}
         </Dialog>
       )}

@@ -11,7 +11,9 @@ import styles from "./playground.module.css";
 /** Loaded on demand, because a thread opens with its state. */
 const GraphView = lazy(async () => ({ default: (await import("../parts/graph/graph-view.tsx")).GraphView }));
 
-export const PANEL_TABS = ["state", "graph"] as const;
+const TimelinePanel = lazy(() => import("./timeline-panel.tsx"));
+
+export const PANEL_TABS = ["state", "graph", "timeline"] as const;
 export type PanelTab = (typeof PANEL_TABS)[number];
 
 interface ThreadPanelProps {
@@ -26,13 +28,14 @@ interface ThreadPanelProps {
 
 /** What a thread contains and does, beside its conversation. */
 export const ThreadPanel = ({ threadId, assistant, record, chosen, onChoose, onClose }: ThreadPanelProps) => {
+  const revision = `${record.status} ${record.state_updated_at ?? ""}`;
   const tabs: readonly (Tab & { id: PanelTab })[] = [
     {
       id: "state",
       label: "State",
       content: () => (
         <div className={styles.tab}>
-          <StatePanel threadId={threadId} revision={`${record.status} ${record.state_updated_at ?? ""}`} />
+          <StatePanel threadId={threadId} revision={revision} />
         </div>
       ),
     },
@@ -48,6 +51,17 @@ export const ThreadPanel = ({ threadId, assistant, record, chosen, onChoose, onC
               threadId={threadId}
               isNarrow
             />
+          </Suspense>
+        </div>
+      ),
+    },
+    {
+      id: "timeline",
+      label: "Timeline",
+      content: () => (
+        <div className={styles.tab}>
+          <Suspense fallback={<Skeleton lines={4} />}>
+            <TimelinePanel key={threadId} threadId={threadId} revision={revision} />
           </Suspense>
         </div>
       ),

@@ -24,6 +24,8 @@ interface TimelineProps {
   totalMs: number;
   /** The end of the axis, if it is not `totalMs`. */
   scaleMs?: number;
+  /** Whether the place is as narrow as a panel or a phone: then the bar is below the name. */
+  isNarrow?: boolean;
   selected: number | undefined;
   onSelect(id: number): void;
   /** Enter or a click on a row. */
@@ -69,6 +71,7 @@ export const Timeline = ({
   spans,
   totalMs,
   scaleMs = totalMs,
+  isNarrow = false,
   selected,
   onSelect,
   onOpen,
@@ -76,8 +79,8 @@ export const Timeline = ({
   const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
   const rows = useMemo(() => rowsOf(spans, folded), [spans, folded]);
   const region = useRef<HTMLDivElement>(null);
-  const isWide = useIsWide(40);
-  const rowPx = isWide ? ROW_PX : TALL_ROW_PX;
+  const isTall = !useIsWide(40) || isNarrow;
+  const rowPx = isTall ? TALL_ROW_PX : ROW_PX;
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => region.current,
@@ -197,7 +200,7 @@ export const Timeline = ({
   };
 
   return (
-    <div className={styles.timeline}>
+    <div className={styles.timeline} data-tall={isTall || undefined}>
       <div className={styles.head} aria-hidden>
         <span>Span</span>
         <span>Tokens</span>

@@ -55,8 +55,8 @@ const Waits = ({ trace: { queue_ms: queued, answered_after_ms: answered } }: { t
 };
 
 /** The timeline of one attempt, and the details of the chosen span. */
-export const TraceView = ({ trace }: { trace: Trace }) => {
-  const isWide = useIsWide(WIDE_REM);
+export const TraceView = ({ trace, isNarrow = false }: { trace: Trace; isNarrow?: boolean }) => {
+  const isWide = useIsWide(WIDE_REM) && !isNarrow;
   const now = useNow(!isOver(trace));
   const [asked, setAsked] = useState<number>();
   const [selected, setSelected] = useState<number>();
@@ -101,13 +101,14 @@ export const TraceView = ({ trace }: { trace: Trace }) => {
           {whyEmpty(trace)}
         </EmptyState>
       ) : (
-        <div className={styles.panes}>
+        <div className={isWide ? `${styles.panes} ${styles.beside}` : styles.panes}>
           <div className={styles.pane}>
             <Timeline
               key={attempt.attempt}
               label={`Timeline of attempt ${attempt.attempt}`}
               spans={spans}
               totalMs={totalMs}
+              isNarrow={isNarrow}
               selected={span?.id}
               onSelect={setSelected}
               onOpen={() => setIsOpen(true)}
