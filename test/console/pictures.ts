@@ -48,10 +48,15 @@ const begin = async (page: Page, address: string, graph: string): Promise<void> 
   await page.getByRole("heading", { level: 2, name: graph }).waitFor();
 };
 
+interface Places {
+  talk: string;
+  research: string;
+}
+
 /** Threads of all graphs, the last of which is a conversation with two branches. Returns its place. */
-const fillWith = async (page: Page, address: string): Promise<{ talk: string; research: string }> => {
+const fillWith = async (page: Page, address: string): Promise<Places> => {
   const place = (): string => page.url().slice(page.url().indexOf("#"));
-  const untilIdle = () => page.getByRole("main").getByText("idle").first().waitFor();
+  const untilIdle = () => page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   await begin(page, address, "research");
   await page.getByLabel("Message", { exact: true }).fill("solar heating for small houses");
   await page.keyboard.press("Enter");
@@ -64,7 +69,7 @@ const fillWith = async (page: Page, address: string): Promise<{ talk: string; re
   await begin(page, address, "approval");
   await page.getByLabel("Message", { exact: true }).fill("Thank ada@example.com for her order");
   await page.keyboard.press("Enter");
-  await page.getByRole("group", { name: "send_email" }).waitFor();
+  await page.getByRole("region", { name: "The graph waits for an answer" }).waitFor();
   await begin(page, address, "agent");
   await say(page, "Weather in Athens?", "It is sunny in Athens, 12 °C.");
   await begin(page, address, "agent");
@@ -74,6 +79,7 @@ const fillWith = async (page: Page, address: string): Promise<{ talk: string; re
   await untilIdle();
   // Replaces the second question by another one, which makes a branch.
   const question = messages(page).filter({ hasText: "What is 12 * 12?" });
+  await question.hover();
   await question.getByRole("button", { name: "Edit" }).click();
   await page.getByLabel("Edited message").fill(QUESTION);
   await page.getByRole("button", { name: "Send as a new branch" }).click();
@@ -84,14 +90,14 @@ const fillWith = async (page: Page, address: string): Promise<{ talk: string; re
 
 type Scene = (page: Page) => Promise<unknown>;
 
-const scenes = (address: string, { talk, research }: { talk: string; research: string }) =>
+const scenes = (address: string, { talk, research }: Places) =>
   new Map<string, Scene>([
     [
       "console",
       async (page) => {
         await page.goto(`${address}/console/${talk}`);
         await messages(page).getByText(ANSWER, { exact: true }).waitFor();
-        await messages(page).locator("summary").filter({ hasText: "calculate" }).click();
+        await messages(page).locator("summary").filter({ hasText: "calculate" }).last().click();
         await page
           .getByRole("log", { name: "Messages" })
           .evaluate((log: { scrollTop: number; scrollHeight: number }) => {
@@ -103,7 +109,8 @@ const scenes = (address: string, { talk, research }: { talk: string; research: s
       "graph",
       async (page) => {
         await page.goto(`${address}/console/${research}`);
-        await page.getByRole("main").getByRole("link", { name: "Graph" }).click();
+        await page.getByRole("button", { name: "More of this thread" }).click();
+        await page.getByRole("menuitem", { name: "Graph" }).click();
         await page.locator('button[data-node="plan"]').filter({ hasText: "once" }).click();
         await page.getByText("Ran once").waitFor();
       },
@@ -112,7 +119,25 @@ const scenes = (address: string, { talk, research }: { talk: string; research: s
       "time-travel",
       async (page) => {
         await page.goto(`${address}/console/${talk}/history`);
-        await page.getByRole("treeitem").nth(9).waitFor();
+        await page.getByRole("treeitem").nth(3).waitFor();
+      },
+    ],
+    [
+      "run",
+      async (page) => {
+        await page.goto(`${address}/console/${research}`);
+        await messages(page)
+          .getByRole("link", { name: /tokens/ })
+          .last()
+          .click();
+        await page.getByRole("treegrid").waitFor();
+      },
+    ],
+    [
+      "inbox",
+      async (page) => {
+        await page.goto(`${address}/console/#/inbox`);
+        await page.getByRole("main").getByText("ada@example.com").first().waitFor();
       },
     ],
   ]);

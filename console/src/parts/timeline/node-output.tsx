@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { JsonView } from "../json.tsx";
+import { withoutOverwrites } from "../without-overwrites.ts";
 import { useConnection } from "../../server/connection.tsx";
 import type { Span } from "./trace.ts";
 import styles from "./timeline.module.css";
@@ -49,7 +50,7 @@ export const NodeOutput = ({ span, spans, threadId, runId }: NodeOutputProps) =>
     <section className={styles.value} aria-label="Output">
       <h3>Output</h3>
       <div tabIndex={0} role="group" aria-label="Output as JSON">
-        <JsonView value={result} depth={2} />
+        <JsonView value={withoutOverwrites(result)} depth={2} />
       </div>
     </section>
   );
