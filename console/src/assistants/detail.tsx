@@ -1,172 +1,159 @@
-import type { Assistant } from "@langchain/langgraph-sdk";
-import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { Link, useLocation } from "wouter";
-import { Dialog } from "../design/dialog.tsx";
-import { isOfGraph } from "../parts/assistants.ts";
-import { JsonView } from "../parts/json.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
+import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
+import { ArrowLeft, Bot, Ellipsis, Pencil, Trash2 } from "lucide-react";
+import { useState, type ReactNode } from "react";
+import { Link, useSearchParams } from "wouter";
+import { Badge } from "../design/chip.tsx";
+import { EmptyState } from "../design/empty-state.tsx";
+import { IconButton } from "../design/icon-button.tsx";
+import { Menu } from "../design/menu.tsx";
+import { PageHead } from "../design/page-head.tsx";
+import { Skeleton } from "../design/skeleton.tsx";
+import { Tabs } from "../design/tabs.tsx";
 import { truncate } from "../design/truncate.ts";
+import { isOfGraph } from "../parts/assistants.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
-import { useConnection } from "../server/connection.tsx";
-import { DraftForm, type AssistantDraft } from "./draft.tsx";
-import { useAssistantChange, useOneAssistant, useVersions } from "./queries.ts";
+import { statusOf } from "../server/connection.tsx";
+import { Configuration } from "./configuration.tsx";
+import { DeleteDialog } from "./delete-dialog.tsx";
+import { EditDialog } from "./edit-dialog.tsx";
+import { Examples } from "./examples/examples.tsx";
+import { useExampleRuns } from "./examples/use-example-runs.ts";
+import { useOneAssistant, useVersions } from "./queries.ts";
+import { useTrial } from "./trial/use-trial.ts";
+import { Try } from "./try.tsx";
 import { Versions } from "./versions.tsx";
 import styles from "./assistants.module.css";
+
+const MISSING: readonly unknown[] = [404, 422];
 
 /** `assistantId` may be the id of a graph. */
 export const AssistantDetail = ({ assistantId }: { assistantId: string }) => {
   const assistant = useOneAssistant(assistantId);
   const versions = useVersions(assistantId);
+  const isMissing = MISSING.includes(statusOf(assistant.error));
   return (
     <div className="stack">
       <nav aria-label="Way back">
-        <Link href="/assistants">All assistants</Link>
+        <Link href="/assistants" className={styles.back}>
+          <ArrowLeft aria-hidden size={14} strokeWidth={1.75} />
+          All assistants
+        </Link>
       </nav>
-      {assistant.data === undefined ? (
-        <h1>Assistant</h1>
+      {assistant.data === undefined && <PageHead title="Assistant" />}
+      {assistant.isPending && <Skeleton lines={8} />}
+      {isMissing ? (
+        <EmptyState icon={Bot} title="This assistant does not exist">
+          It was deleted, or the address is wrong.
+        </EmptyState>
       ) : (
-        <AssistantView
-          assistant={assistant.data}
-          next={(versions.data?.[0]?.version ?? assistant.data.version) + 1}
-        />
+        <ErrorNotice error={assistant.error} onRetry={() => void assistant.refetch()} />
       )}
-      <ErrorNotice error={assistant.error} onRetry={() => void assistant.refetch()} />
       {assistant.isSuccess && <ErrorNotice error={versions.error} onRetry={() => void versions.refetch()} />}
-      {assistant.data !== undefined && versions.data !== undefined && (
-        <Versions assistant={assistant.data} versions={versions.data} />
-      )}
+      {assistant.data !== undefined && <AssistantView assistant={assistant.data} versions={versions.data} />}
     </div>
   );
 };
 
-const AssistantView = ({ assistant, next }: { assistant: Assistant; next: number }) => {
+interface AssistantViewProps {
+  assistant: Assistant;
+  /** Newest first. */
+  versions: readonly AssistantVersion[] | undefined;
+}
+
+const AssistantView = ({ assistant, versions }: AssistantViewProps) => {
   const [open, setOpen] = useState<"edit" | "delete">();
+  const [params, setParams] = useSearchParams();
+  const trial = useTrial(assistant);
+  const runs = useExampleRuns(assistant);
   const close = (): void => setOpen(undefined);
   const { assistant_id, graph_id, name, description, version, updated_at } = assistant;
   const reference = encodeURIComponent(assistant_id);
+  const ofVersions = (view: (all: readonly AssistantVersion[]) => ReactNode) => () => (
+    <div className={styles.panel}>{versions === undefined ? <Skeleton lines={6} /> : view(versions)}</div>
+  );
+  const tabs = [
+    {
+      id: "configuration",
+      label: "Configuration",
+      content: () => (
+        <div className={styles.panel}>
+          <Configuration assistant={assistant} />
+        </div>
+      ),
+    },
+    {
+      id: "versions",
+      label: (
+        <span className="row">Versions {versions !== undefined && <Badge>{versions.length}</Badge>}</span>
+      ),
+      content: ofVersions((all) => <Versions assistant={assistant} versions={all} />),
+    },
+    {
+      id: "try",
+      label: "Try",
+      content: ofVersions((all) => <Try assistant={assistant} versions={all} trial={trial} />),
+    },
+    {
+      id: "examples",
+      label: "Examples",
+      content: ofVersions((all) => <Examples assistant={assistant} versions={all} runs={runs} />),
+    },
+  ];
+  const chosen = tabs.find(({ id }) => id === params.get("tab"))?.id ?? "configuration";
+  const hasOwnAction = chosen === "try" || chosen === "examples";
   return (
     <>
-      <h1 className={styles.name}>{truncate(name) || "Unnamed"}</h1>
-      {description && <p className={styles.name}>{description}</p>}
-      <p className="row">
+      <PageHead
+        title={<span className={styles.name}>{truncate(name) || "Unnamed"}</span>}
+        actions={
+          <>
+            <Link
+              href={`/?assistant=${reference}`}
+              className={hasOwnAction ? styles.link : `${styles.link} ${styles.primary}`}
+            >
+              Use in the playground
+            </Link>
+            <button type="button" onClick={() => setOpen("edit")}>
+              <Pencil aria-hidden size={14} strokeWidth={1.75} />
+              Edit
+            </button>
+            {!isOfGraph(assistant) && (
+              <Menu
+                trigger={<IconButton label="More actions" icon={Ellipsis} />}
+                items={[{ label: "Delete", icon: Trash2, isDanger: true, onSelect: () => setOpen("delete") }]}
+              />
+            )}
+          </>
+        }
+      />
+      {description && <p className={styles.name}>{description.slice(0, 2_000)}</p>}
+      <p className={`row faint ${styles.facts}`}>
         <span>
           Graph <Link href={`/graph/${reference}`}>{graph_id}</Link>
         </span>
         <span>Version {version} is active</span>
-        <span className="faint">
+        <span>
           Updated <Time iso={updated_at} />
         </span>
+        <code className={styles.name}>{assistant_id}</code>
       </p>
-      <p className={`faint ${styles.name}`}>
-        <code>{assistant_id}</code>
-      </p>
-      <div className="row">
-        <Link href={`/?assistant=${reference}`}>Use in the playground</Link>
-        <button type="button" onClick={() => setOpen("edit")}>
-          Edit
-        </button>
-        {!isOfGraph(assistant) && (
-          <button type="button" className="danger" onClick={() => setOpen("delete")}>
-            Delete
-          </button>
-        )}
-      </div>
       {isOfGraph(assistant) && (
         <p className="faint">
           This is the default assistant of its graph, so it cannot be deleted. To restore it, activate version
           1.
         </p>
       )}
-      {(["context", "config", "metadata"] as const).map((field) => (
-        <section key={field} className="stack" aria-labelledby={`heading-${field}`}>
-          <h2 id={`heading-${field}`}>
-            {{ context: "Context", config: "Config", metadata: "Metadata" }[field]}
-          </h2>
-          <JsonView value={assistant[field] ?? {}} depth={2} />
-        </section>
-      ))}
-      {open === "edit" && <Edit assistant={assistant} next={next} onClose={close} />}
+      <Tabs
+        label="Parts of the assistant"
+        tabs={tabs}
+        chosen={chosen}
+        onChoose={(tab) => setParams({ tab }, { replace: true })}
+      />
+      {open === "edit" && (
+        <EditDialog assistant={assistant} next={(versions?.[0]?.version ?? version) + 1} onClose={close} />
+      )}
       {open === "delete" && <DeleteDialog assistant={assistant} onClose={close} />}
     </>
-  );
-};
-
-interface ChangeProps {
-  assistant: Assistant;
-  onClose(): void;
-}
-
-const revisionOf = ({ version, updated_at }: Assistant): string => `${version} ${updated_at}`;
-
-const Edit = ({ assistant, next, onClose }: ChangeProps & { next: number }) => {
-  const { client } = useConnection();
-  const queries = useQueryClient();
-  const { assistant_id, graph_id, name, description, context, config, metadata } = assistant;
-  const [seen, setSeen] = useState(revisionOf(assistant));
-  const update = useAssistantChange(async (draft: AssistantDraft) => {
-    // A version replaces all fields, so saving would silently undo concurrent changes.
-    const now = await client.assistants.get(assistant_id);
-    if (revisionOf(now) !== seen) {
-      setSeen(revisionOf(now));
-      await queries.invalidateQueries({ queryKey: ["assistants"] });
-      throw new Error(
-        `The assistant has changed since you opened it: version ${now.version} is active now. ` +
-          "Your version does not contain these changes. Save again to create it anyway.",
-      );
-    }
-    return client.assistants.update(assistant_id, { ...draft });
-  }, onClose);
-  return (
-    <Dialog title={`Edit ${name || "the assistant"}`} onClose={onClose}>
-      <DraftForm
-        graphId={graph_id}
-        initial={{
-          ...{ name, description: description ?? "", context: context ?? {}, config },
-          metadata: (metadata ?? {}) as Record<string, unknown>,
-        }}
-        action={`Save as version ${next}`}
-        isBusy={update.isPending}
-        error={update.error}
-        onSubmit={(draft) => update.mutate(draft)}
-      >
-        <p className="notice">
-          Saving creates version {next} and activates it. The version has only the context and the config
-          shown here. Metadata are added to the existing metadata.
-        </p>
-      </DraftForm>
-    </Dialog>
-  );
-};
-
-const DeleteDialog = ({ assistant, onClose }: ChangeProps) => {
-  const { client } = useConnection();
-  const [, navigate] = useLocation();
-  const [withThreads, setWithThreads] = useState(false);
-  const remove = useAssistantChange(
-    () => client.assistants.delete(assistant.assistant_id, { deleteThreads: withThreads }),
-    () => navigate("/assistants"),
-  );
-  return (
-    <Dialog title={`Delete ${assistant.name || "the assistant"}?`} onClose={onClose}>
-      <p>This deletes all its versions and cannot be undone.</p>
-      <label className="row">
-        <input
-          type="checkbox"
-          checked={withThreads}
-          onChange={({ target }) => setWithThreads(target.checked)}
-        />
-        Also delete the threads of its runs
-      </label>
-      <ErrorNotice error={remove.error} />
-      <div className="row">
-        <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
-          Delete assistant
-        </button>
-        <button type="button" onClick={onClose}>
-          Go back
-        </button>
-      </div>
-    </Dialog>
   );
 };

@@ -1,12 +1,11 @@
 import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
-import { useId, useState } from "react";
+import { useState } from "react";
 import { Confirmation } from "../design/dialog.tsx";
-import { JsonView } from "../parts/json.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { compare, FIELDS_AT_MOST, type ComparedField } from "./difference.ts";
+import { Comparison } from "./comparison.tsx";
 import { useAssistantChange } from "./queries.ts";
 import styles from "./assistants.module.css";
 
@@ -26,8 +25,7 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
     client.assistants.setLatest(assistant.assistant_id, version),
   );
   return (
-    <section className="stack" aria-labelledby="versions">
-      <h2 id="versions">Versions</h2>
+    <div className="stack">
       <p className="faint">
         Runs use the active version. A version cannot be changed or deleted. To stop using one, activate
         another.
@@ -39,10 +37,11 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
             <td>{version}</td>
             <td>
               {version === assistant.version ? (
-                <strong>active</strong>
+                <span className={styles.active}>active</span>
               ) : (
                 <button
                   type="button"
+                  className="small"
                   aria-label={`Activate version ${version}`}
                   disabled={activate.isPending}
                   onClick={() => setActivating(version)}
@@ -74,110 +73,6 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
           onClose={() => setActivating(undefined)}
         />
       )}
-    </section>
-  );
-};
-
-const Comparison = ({ assistant, versions }: VersionsProps) => {
-  const id = useId();
-  const [chosen, setChosen] = useState<{ left?: number; right?: number }>({});
-  const [isAll, setIsAll] = useState(false);
-  const newest = versions[0]?.version;
-  // At first, the newest other version and the active one.
-  const right = chosen.right ?? assistant.version;
-  const left = chosen.left ?? versions.find(({ version }) => version !== right)?.version ?? newest;
-  const find = (number: number | undefined) => versions.find(({ version }) => version === number);
-  const sides = { left: find(left), right: find(right) };
-  const choice = (side: "left" | "right", label: string, value: number | undefined) => (
-    <label className="row" htmlFor={`${id}${side}`}>
-      {label}
-      <select
-        id={`${id}${side}`}
-        value={value}
-        onChange={({ target }) => setChosen({ ...chosen, [side]: Number(target.value) })}
-      >
-        {versions.map(({ version }) => (
-          <option key={version} value={version}>
-            Version {version}
-            {version === assistant.version && " (active)"}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-  return (
-    <section className="stack" aria-labelledby={`${id}heading`}>
-      <h3 id={`${id}heading`}>Side by side</h3>
-      <div className="row">
-        {choice("left", "Compare", left)}
-        {choice("right", "with", right)}
-        <label className="row">
-          <input type="checkbox" checked={isAll} onChange={({ target }) => setIsAll(target.checked)} />
-          Show equal fields
-        </label>
-      </div>
-      {sides.left !== undefined && sides.right !== undefined && (
-        <Differences left={sides.left} right={sides.right} isAll={isAll} />
-      )}
-    </section>
-  );
-};
-
-interface DifferencesProps {
-  left: AssistantVersion;
-  right: AssistantVersion;
-  isAll: boolean;
-}
-
-const TEXT_AT_MOST = 2_000;
-
-/** Keeps the line breaks of prompts. */
-const Side = ({ value }: { value: unknown }) =>
-  typeof value === "string" && value.length <= TEXT_AT_MOST ? (
-    <span className={styles.prose}>{value}</span>
-  ) : (
-    <JsonView value={value} />
-  );
-
-const Differences = ({ left, right, isAll }: DifferencesProps) => {
-  const fields = compare(left, right).filter(({ difference }) => isAll || difference !== "same");
-  const words: Record<ComparedField["difference"], string> = {
-    same: "same",
-    changed: "changed",
-    "left only": `only in version ${left.version}`,
-    "right only": `only in version ${right.version}`,
-  };
-  if (fields.length === 0) return <p role="status">The two versions are equal.</p>;
-  return (
-    <>
-      <div className={styles.scroll} tabIndex={0} role="region" aria-label="Differences">
-        <table className={styles.comparison}>
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Version {left.version}</th>
-              <th scope="col">Version {right.version}</th>
-              <th scope="col">Difference</th>
-            </tr>
-          </thead>
-          <tbody>
-            {fields.slice(0, FIELDS_AT_MOST).map((field) => (
-              <tr key={field.path} data-difference={field.difference}>
-                <th scope="row">{field.path}</th>
-                {[field.left, field.right].map((side, index) => (
-                  <td key={index}>
-                    {side === undefined ? <span className="faint">–</span> : <Side value={side.value} />}
-                  </td>
-                ))}
-                <td>{words[field.difference]}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {fields.length > FIELDS_AT_MOST && (
-        <p className="faint">{fields.length - FIELDS_AT_MOST} more fields are not shown.</p>
-      )}
-    </>
+    </div>
   );
 };

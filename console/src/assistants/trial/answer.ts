@@ -1,0 +1,50 @@
+import { isObject } from "../../parts/is-object.ts";
+
+/** Kept of an answer; a graph may answer with megabytes. */
+export const ANSWER_CHARACTERS = 20_000;
+
+export const bounded = (text: string): string =>
+  text.length > ANSWER_CHARACTERS ? `${text.slice(0, ANSWER_CHARACTERS)}…` : text;
+
+const textOfBlock = (block: unknown): string => {
+  if (typeof block === "string") return block;
+  return isObject(block) && typeof block["text"] === "string" ? block["text"] : "";
+};
+
+/** The text of a message's content. */
+export const contentText = (content: unknown): string => {
+  if (typeof content === "string") return content;
+  return Array.isArray(content) ? (content as unknown[]).map(textOfBlock).join("") : "";
+};
+
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+
+const messagesOf = (values: unknown): Record<string, unknown>[] => {
+  const messages = isObject(values) ? values["messages"] : undefined;
+  return Array.isArray(messages) ? (messages as unknown[]).filter(isObject) : [];
+};
+
+/** The text of the last message if a model wrote it, else all values as JSON. */
+export const answerIn = (values: unknown): string => {
+  const last = messagesOf(values).at(-1);
+  const said = last?.["type"] === "ai" || last?.["role"] === "assistant" ? contentText(last["content"]) : "";
+  return bounded(said === "" ? asText(values) : said);
+};
+
+/** The questions of interrupts as text; undefined if the graph did not ask. */
+export const questionIn = (values: unknown): string | undefined => {
+  const interrupts = isObject(values) ? values["__interrupt__"] : undefined;
+  if (!Array.isArray(interrupts) || interrupts.length === 0) return undefined;
+  const asked = (interrupts as unknown[]).map((each) => (isObject(each) ? each["value"] : each));
+  return bounded(asked.map(asText).join("\n"));
+};
+
+export const tokensOf = (message: unknown): number => {
+  const usage = isObject(message) ? message["usage_metadata"] : undefined;
+  const total = isObject(usage) ? usage["total_tokens"] : undefined;
+  return typeof total === "number" && Number.isFinite(total) ? total : 0;
+};
+
+export const tokensIn = (values: unknown): number =>
+  messagesOf(values).reduce((sum, message) => sum + tokensOf(message), 0);

@@ -1,0 +1,34 @@
+import type { AssistantVersion } from "@langchain/langgraph-sdk";
+import { useId } from "react";
+
+interface VersionChoiceProps {
+  label: string;
+  versions: readonly AssistantVersion[];
+  active: number;
+  chosen: number | undefined;
+  onChoose(version: number | undefined): void;
+  /** If no version may be chosen, the words for that. */
+  none?: string;
+}
+
+export const VersionChoice = ({ label, versions, active, chosen, onChoose, none }: VersionChoiceProps) => {
+  const id = useId();
+  return (
+    <label className="row" htmlFor={id}>
+      {label}
+      <select
+        id={id}
+        value={chosen ?? ""}
+        onChange={({ target }) => onChoose(target.value === "" ? undefined : Number(target.value))}
+      >
+        {none !== undefined && <option value="">{none}</option>}
+        {versions.map(({ version }) => (
+          <option key={version} value={version}>
+            Version {version}
+            {version === active && " (active)"}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+};

@@ -1,0 +1,60 @@
+import { diffLines, diffWordsWithSpace, type ChangeObject } from "diff";
+import { useMemo } from "react";
+import styles from "./marked-text.module.css";
+
+/** Longer texts block the page. */
+const CHARACTERS_AT_MOST = 20_000;
+const COMPARED_AT_MOST_MS = 50;
+const LINE_BREAK_AT_END = /\n$/;
+
+interface MarkedTextProps {
+  before: string;
+  after: string;
+  /** Which of the two texts is shown; undefined: both, as one text. */
+  side?: "before" | "after";
+  /** `lines`: each line has a sign. */
+  unit?: "words" | "lines";
+}
+
+const markOf = ({ added, removed }: ChangeObject<string>): "added" | "removed" | "same" =>
+  added ? "added" : removed ? "removed" : "same";
+
+const SIGNS = { added: "+", removed: "−", same: " " } as const;
+
+const Lines = ({ part }: { part: ChangeObject<string> }) => {
+  const sign = SIGNS[markOf(part)];
+  return part.value
+    .replace(LINE_BREAK_AT_END, "")
+    .split("\n")
+    .map((line) => `${sign} ${line}\n`)
+    .join("");
+};
+
+/** Marks what differs by a line through or below the text, and by a colour. */
+export const MarkedText = ({ before, after, side, unit = "words" }: MarkedTextProps) => {
+  const parts = useMemo(() => {
+    if (before.length > CHARACTERS_AT_MOST || after.length > CHARACTERS_AT_MOST) return undefined;
+    const options = { timeout: COMPARED_AT_MOST_MS };
+    return unit === "words" ? diffWordsWithSpace(before, after, options) : diffLines(before, after, options);
+  }, [before, after, unit]);
+  if (parts === undefined)
+    return (
+      <>
+        <p className="faint">The texts are too long to mark their differences.</p>
+        <p className={styles.text}>{(side === "before" ? before : after).slice(0, CHARACTERS_AT_MOST)}…</p>
+      </>
+    );
+  const hidden = side === "before" ? "added" : side === "after" ? "removed" : undefined;
+  return (
+    <p className={unit === "lines" ? styles.lines : styles.text}>
+      {parts.map((part, index) => {
+        const mark = markOf(part);
+        if (mark === hidden) return null;
+        const shown = unit === "lines" ? <Lines part={part} /> : part.value;
+        if (mark === "added") return <ins key={index}>{shown}</ins>;
+        if (mark === "removed") return <del key={index}>{shown}</del>;
+        return <span key={index}>{shown}</span>;
+      })}
+    </p>
+  );
+};
