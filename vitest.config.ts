@@ -66,6 +66,7 @@ export const CONSOLE_PAGES = [
   "assistants",
   "connections",
   "crons",
+  "examples",
   "graph",
   "history",
   "inbox",

@@ -10,13 +10,18 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
   const main = (): Locator => shown.page.getByRole("main");
   const dialog = (): Locator => shown.page.getByRole("dialog");
   const button = (name: string): Locator => main().getByRole("button", { name, exact: true });
-  const openOne = async ({ assistant_id, name }: Pick<Assistant, "assistant_id" | "name">): Promise<void> => {
-    await shown.go(`/assistants/${assistant_id}`);
+  const openOne = async (
+    { assistant_id, name }: Pick<Assistant, "assistant_id" | "name">,
+    tab = "configuration",
+  ): Promise<void> => {
+    await shown.go(`/assistants/${assistant_id}?tab=${tab}`);
     // The page shows the beginning of a long name.
     await main()
       .getByRole("heading", { level: 1, name: name.slice(0, 100) })
       .waitFor();
-    await main().getByRole("heading", { name: "Versions" }).waitFor();
+    await main()
+      .getByRole("tab", { name: /^Versions \d+$/ })
+      .waitFor();
   };
   /** Two versions, of which the second is active. */
   const revised = async (name: string): Promise<Assistant> => {
@@ -52,6 +57,19 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     expect(await main().getByRole("row").count()).toBe(2);
     await main().getByLabel("Name").fill("nobody has this name");
     await main().getByText("No assistant matches.").waitFor();
+  });
+
+  test("moves through the list with J and K, opens one with Enter, and shows all again", async () => {
+    await shown.go("/assistants");
+    await main().getByLabel("Name").fill("nobody has this name");
+    await button("Show all assistants").click();
+    const links = main().getByRole("row").getByRole("link");
+    await links.nth(2).waitFor();
+    const name = (await links.nth(1).textContent()) ?? "";
+    await main().getByRole("heading", { level: 1 }).click();
+    for (const key of ["j", "j", "j", "k"]) await shown.page.keyboard.press(key);
+    await shown.page.keyboard.press("Enter");
+    await main().getByRole("heading", { level: 1, name }).waitFor();
   });
 
   test("creates one with the form of its graph's context, and opens it", async () => {
@@ -101,6 +119,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await main().getByText("Version 3 is active").waitFor();
     const { context, version } = await client.assistants.get(assistant.assistant_id);
     expect({ context, version }).toEqual({ context: { system_prompt: "Be kind." }, version: 3 });
+    await main().getByRole("tab", { name: "Versions" }).click();
     await main()
       .getByRole("row", { name: /^3 active/ })
       .waitFor();
@@ -127,31 +146,43 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
   });
 
   test("shows two versions side by side, with their difference in words", async () => {
-    await openOne(await revised("Compared"));
-    const differences = main().getByRole("region", { name: "Differences" });
-    const row = (name: string): Locator => differences.getByRole("row").filter({ hasText: name });
-    await row("context › system_prompt").getByText("changed").waitFor();
-    await row("context › system_prompt").getByText("Be friendly.\nBe short.").waitFor();
-    await row("context › tools").getByText("only in version 1").waitFor();
-    await row("context › model_name").getByText("only in version 2").waitFor();
-    expect(await row("graph_id").count()).toBe(0);
+    await openOne(await revised("Compared"), "versions");
+    const differences = main().getByRole("list", { name: "Differences" });
+    const field = (name: string): Locator => differences.getByRole("listitem").filter({ hasText: name });
+    await field("context › system_prompt").getByText("changed").waitFor();
+    await field("context › system_prompt").locator("del", { hasText: "friendly" }).waitFor();
+    await field("context › system_prompt").locator("ins", { hasText: "exact" }).waitFor();
+    await field("context › tools").getByText("only in version 1").waitFor();
+    await field("context › model_name").getByText("only in version 2").waitFor();
+    expect(await field("graph_id").count()).toBe(0);
     await main().getByLabel("Show equal fields").check();
-    await row("graph_id").getByText("same").waitFor();
+    await field("graph_id").getByText("same").waitFor();
     expect(await shown.violations()).toEqual([]);
     await main().getByLabel("Show equal fields").uncheck();
     await main().getByLabel("Compare").selectOption("2");
     await main().getByText("The two versions are equal.").waitFor();
   });
 
+  test("marks what changed in a list, line by line, with signs", async () => {
+    const { assistant_id, name } = await revised("Listed");
+    await client.assistants.update(assistant_id, { context: { tools: ["calculate"] } });
+    await client.assistants.update(assistant_id, { context: { tools: ["calculate", "get_weather"] } });
+    await openOne({ assistant_id, name }, "versions");
+    const added = main().getByRole("list", { name: "Differences" }).locator("ins");
+    await added.getByText('+   "get_weather"').waitFor();
+    expect(await added.count()).toBe(1);
+  });
+
   test("activates an earlier version after a confirmation", async () => {
     const assistant = await revised("Back again");
-    await openOne(assistant);
+    await openOne(assistant, "versions");
     await button("Activate version 1").click();
     await dialog().getByRole("button", { name: "Go back" }).click();
     await button("Activate version 1").click();
     await dialog().getByRole("button", { name: "Activate version 1" }).click();
     await main().getByText("Version 1 is active").waitFor();
-    await main().getByText('"Be friendly.\\nBe short."').waitFor();
+    await main().getByRole("tab", { name: "Configuration" }).click();
+    await main().getByText("Be friendly.\nBe short.").waitFor();
     expect(await client.assistants.get(assistant.assistant_id)).toMatchObject({ version: 1 });
   });
 
@@ -177,7 +208,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
       [kept, true],
     ] as const) {
       await openOne(assistant);
-      await button("Delete").click();
+      await button("More actions").click();
+      await shown.page.getByRole("menuitem", { name: "Delete" }).click();
       await dialog().getByText("This deletes all its versions").waitFor();
       expect(await shown.violations()).toEqual([]);
       await dialog().getByLabel("Also delete the threads").setChecked(withThreads);
@@ -195,12 +227,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     });
     await openOne(ofGraph ?? { assistant_id: "", name: "" });
     await main().getByText("This is the default assistant of its graph").waitFor();
-    expect(await button("Delete").count()).toBe(0);
+    expect(await button("More actions").count()).toBe(0);
   });
 
   test("says that there is none if the address names a missing one", async () => {
     await shown.go("/assistants/00000000-0000-4000-8000-000000000000");
-    await main().getByRole("alert").getByText("not found").waitFor();
+    await main().getByRole("heading", { name: "This assistant does not exist" }).waitFor();
+    expect(await main().getByRole("tab").count()).toBe(0);
     expect(await shown.violations()).toEqual([]);
   });
 
@@ -217,9 +250,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     });
     await shown.page.setViewportSize({ width: 390, height: 844 });
     await shown.page.emulateMedia({ colorScheme: "dark" });
-    await openOne(assistant);
+    await openOne(assistant, "versions");
     await main()
-      .getByRole("row")
+      .getByRole("list", { name: "Differences" })
+      .getByRole("listitem")
       .filter({ hasText: "context › constructor › toString" })
       .getByText("<img src=x onerror=alert(1)>")
       .waitFor();

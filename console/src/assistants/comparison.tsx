@@ -66,7 +66,8 @@ const Whole = ({ value }: { value: unknown }) =>
     <JsonView value={value} />
   );
 
-const linesOf = (value: unknown): string => JSON.stringify(value, null, 2) ?? "";
+/** Without commas at the ends of lines, so that a new last item does not change the one before. */
+const linesOf = (value: unknown): string => (JSON.stringify(value, null, 2) ?? "").replace(/,$/gm, "");
 
 const Side = ({ field, side }: { field: ComparedField; side: "left" | "right" }) => {
   const { left, right } = field;

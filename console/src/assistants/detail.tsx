@@ -2,7 +2,6 @@ import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
 import { ArrowLeft, Bot, Ellipsis, Pencil, Trash2 } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
-import { Badge } from "../design/chip.tsx";
 import { EmptyState } from "../design/empty-state.tsx";
 import { IconButton } from "../design/icon-button.tsx";
 import { Menu } from "../design/menu.tsx";
@@ -85,7 +84,9 @@ const AssistantView = ({ assistant, versions }: AssistantViewProps) => {
     {
       id: "versions",
       label: (
-        <span className="row">Versions {versions !== undefined && <Badge>{versions.length}</Badge>}</span>
+        <span className="row">
+          Versions {versions !== undefined && <span className="faint">{versions.length}</span>}
+        </span>
       ),
       content: ofVersions((all) => <Versions assistant={assistant} versions={all} />),
     },

@@ -16,6 +16,22 @@ interface MarkedTextProps {
   unit?: "words" | "lines";
 }
 
+/** Texts that share little are easier to read as two whole texts. */
+const SHARED_AT_LEAST = 1 / 3;
+
+const wordParts = (before: string, after: string): ChangeObject<string>[] => {
+  const parts = diffWordsWithSpace(before, after, { timeout: COMPARED_AT_MOST_MS });
+  const shared = (parts ?? []).reduce(
+    (sum, { added, removed, value }) => (added || removed ? sum : sum + value.trim().length),
+    0,
+  );
+  if (parts !== undefined && shared >= Math.min(before.length, after.length) * SHARED_AT_LEAST) return parts;
+  return [
+    { value: before, removed: true, added: false, count: 1 },
+    { value: after, removed: false, added: true, count: 1 },
+  ].filter(({ value }) => value !== "");
+};
+
 const markOf = ({ added, removed }: ChangeObject<string>): "added" | "removed" | "same" =>
   added ? "added" : removed ? "removed" : "same";
 
@@ -34,8 +50,9 @@ const Lines = ({ part }: { part: ChangeObject<string> }) => {
 export const MarkedText = ({ before, after, side, unit = "words" }: MarkedTextProps) => {
   const parts = useMemo(() => {
     if (before.length > CHARACTERS_AT_MOST || after.length > CHARACTERS_AT_MOST) return undefined;
-    const options = { timeout: COMPARED_AT_MOST_MS };
-    return unit === "words" ? diffWordsWithSpace(before, after, options) : diffLines(before, after, options);
+    return unit === "words"
+      ? wordParts(before, after)
+      : diffLines(before, after, { timeout: COMPARED_AT_MOST_MS });
   }, [before, after, unit]);
   if (parts === undefined)
     return (

@@ -87,7 +87,7 @@ const againstOf = (
 
 export const ExampleTable = (props: ExampleTableProps) => {
   const { examples, versions, trials, onEdit, onDelete, onExpect } = props;
-  const answers = versions.map((version) => `Answer of version ${version}`);
+  const answers = versions.map((version) => `Version ${version}`);
   return (
     <Table label="Table of examples" columns={["Example", "Expected", ...answers, ""]}>
       {examples.map((example) => {

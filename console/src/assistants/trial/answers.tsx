@@ -11,9 +11,14 @@ const CHARACTERS_SHOWN = 4_000;
 const isAnswered = ({ trial: { status } }: TrialSide): boolean =>
   status === "success" || status === "interrupted";
 
-const Side = ({ side, other, label }: { side: TrialSide; other: TrialSide | undefined; label: string }) => {
-  const { trial, version } = side;
-  const isMarked = other !== undefined && isAnswered(side) && isAnswered(other);
+interface SideProps {
+  side: TrialSide;
+  label: string;
+  /** The left and the right answer; undefined: no difference is marked. */
+  marked: { before: string; after: string; side: "before" | "after" } | undefined;
+}
+
+const Side = ({ side: { trial, version }, label, marked }: SideProps) => {
   return (
     <section className={styles.side} aria-label={label}>
       <div className={styles.head}>
@@ -25,8 +30,8 @@ const Side = ({ side, other, label }: { side: TrialSide; other: TrialSide | unde
       {trial.error !== undefined && (
         <ErrorNotice error={trial.error || "The run failed without a message."} />
       )}
-      {isMarked ? (
-        <MarkedText before={other.trial.answer} after={trial.answer} side="after" />
+      {marked !== undefined ? (
+        <MarkedText {...marked} />
       ) : (
         <p className={styles.answer}>
           <LongText text={trial.answer} characters={CHARACTERS_SHOWN}>
@@ -66,7 +71,14 @@ export const Answers = ({ sides }: { sides: readonly TrialSide[] }) => {
           <Side
             key={index}
             side={side}
-            other={isCompared && !isSame && isMarked ? sides[1 - index] : undefined}
+            marked={
+              isCompared && !isSame && isMarked
+                ? {
+                    ...{ before: left.trial.answer, after: right.trial.answer },
+                    side: index === 0 ? "before" : "after",
+                  }
+                : undefined
+            }
             label={sides.length === 1 ? "Answer" : index === 0 ? "Left answer" : "Right answer"}
           />
         ))}

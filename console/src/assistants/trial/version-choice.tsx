@@ -1,5 +1,6 @@
 import type { AssistantVersion } from "@langchain/langgraph-sdk";
 import { useId } from "react";
+import styles from "./trial.module.css";
 
 interface VersionChoiceProps {
   label: string;
@@ -14,7 +15,7 @@ interface VersionChoiceProps {
 export const VersionChoice = ({ label, versions, active, chosen, onChoose, none }: VersionChoiceProps) => {
   const id = useId();
   return (
-    <label className="row" htmlFor={id}>
+    <label className={`row ${styles.choice}`} htmlFor={id}>
       {label}
       <select
         id={id}
