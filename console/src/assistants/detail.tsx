@@ -11,6 +11,7 @@ import { Tabs } from "../design/tabs.tsx";
 import { truncate } from "../design/truncate.ts";
 import { isOfGraph } from "../parts/assistants.ts";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { CopyAs } from "../parts/request-snippets/copy-as.tsx";
 import { Time } from "../parts/time.tsx";
 import { statusOf } from "../server/connection.tsx";
 import { Configuration } from "./configuration.tsx";
@@ -119,6 +120,7 @@ const AssistantView = ({ assistant, versions }: AssistantViewProps) => {
               <Pencil aria-hidden size={14} strokeWidth={1.75} />
               Edit
             </button>
+            <CopyAs request={() => ({ method: "GET", path: `/assistants/${reference}` })} />
             {!isOfGraph(assistant) && (
               <Menu
                 trigger={<IconButton label="More actions" icon={Ellipsis} />}

@@ -61,6 +61,12 @@ const Answer = memo(
     before.against?.name === after.against?.name,
 );
 
+const ACTIONS = (
+  <span key="actions" className="unseen">
+    Actions
+  </span>
+);
+
 interface ExampleTableProps {
   examples: readonly Example[];
   /** The columns of answers. */
@@ -89,7 +95,7 @@ export const ExampleTable = (props: ExampleTableProps) => {
   const { examples, versions, trials, onEdit, onDelete, onExpect } = props;
   const answers = versions.map((version) => `Version ${version}`);
   return (
-    <Table label="Table of examples" columns={["Example", "Expected", ...answers, ""]}>
+    <Table label="Table of examples" columns={["Example", "Expected", ...answers, ACTIONS]}>
       {examples.map((example) => {
         const own = trials.get(example.id) ?? [];
         const title = truncate(example.name || inputLine(example.input));

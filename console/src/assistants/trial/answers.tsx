@@ -22,7 +22,7 @@ const Side = ({ side: { trial, version }, label, marked }: SideProps) => {
   return (
     <section className={styles.side} aria-label={label}>
       <div className={styles.head}>
-        <h3>Version {version.version}</h3>
+        <h2>Version {version.version}</h2>
         <TrialFigures trial={trial} />
       </div>
       {trial.status === "interrupted" && <p className="faint">The graph asks:</p>}
