@@ -132,12 +132,13 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("trying versions", { timeout
     expect(await saved("agent")).toHaveLength(1);
   });
 
-  test("offers to add the first example, with the input form of the graph", async () => {
+  test("offers to add the first example, written as JSON", async () => {
     await open("gated", "examples");
     await main().getByRole("heading", { name: "No examples yet" }).waitFor();
     expect(await shown.violations()).toEqual([]);
     await button("New example").click();
-    await dialog().getByLabel("text", { exact: true }).fill("in");
+    await dialog().getByRole("tab", { name: "JSON" }).click();
+    await dialog().getByLabel("Input (JSON)").fill('{"text": "in"}');
     await dialog().getByRole("button", { name: "Save example" }).click();
     await main().getByText('{"text":"in"}').waitFor();
     expect(await saved("gated")).toMatchObject([{ name: "", input: { text: "in" } }]);
