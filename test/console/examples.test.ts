@@ -148,6 +148,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("trying versions", { timeout
     for (let number = 1; number <= 4; number += 1)
       await store("gated", { name: `Held ${number}`, input: { text: "x" } });
     await open("gated", "examples");
+    await shown.page.reload();
     await main().getByText("Held 4").waitFor();
     await button("Run all").click();
     await main().getByText("0 of 5").waitFor();
@@ -169,11 +170,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("trying versions", { timeout
   });
 
   test.each([
-    [404, "Examples are kept in the store, which this server does not offer."],
-    [403, "Examples are kept in the store, which you may not use."],
-  ])("says in words that the store answers with %i", async (status, sentence) => {
+    [404, "counter", "Examples are kept in the store, which this server does not offer."],
+    [403, "nested", "Examples are kept in the store, which you may not use."],
+  ])("says in words that the store answers with %i", async (status, graph, sentence) => {
     await shown.page.route("**/store/items/search", (route) => route.fulfill({ status, body: "{}" }));
-    await open("counter", "examples");
+    await open(graph, "examples");
     await main().getByRole("alert").getByText(sentence).waitFor();
     await shown.page.unroute("**/store/items/search");
     await main().getByRole("button", { name: "Try again" }).click();
