@@ -161,7 +161,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("trying versions", { timeout
     openGate();
   });
 
-  test("shows the error of a run, and that of a graph which asks", async () => {
+  test("shows the error of a run", async () => {
     await open("failing", "try");
     await main().getByLabel("Message", { exact: true }).fill("Hello");
     await button("Run").click();
