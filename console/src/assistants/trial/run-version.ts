@@ -21,7 +21,7 @@ export interface Target {
 
 type Versioned = Pick<AssistantVersion, "version" | "graph_id" | "config" | "context">;
 
-/** A version that is not active runs on the default assistant of its graph (docs/decisions/087). */
+/** A version that is not active runs on the default assistant of its graph (docs/decisions/088). */
 export const targetOf = (
   { assistant_id, version: active }: Pick<Assistant, "assistant_id" | "version">,
   { version, graph_id, config, context }: Versioned,
