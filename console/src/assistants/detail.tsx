@@ -120,7 +120,6 @@ const AssistantView = ({ assistant, versions }: AssistantViewProps) => {
               <Pencil aria-hidden size={14} strokeWidth={1.75} />
               Edit
             </button>
-            <CopyAs request={() => ({ method: "GET", path: `/assistants/${reference}` })} />
             {!isOfGraph(assistant) && (
               <Menu
                 trigger={<IconButton label="More actions" icon={Ellipsis} />}
@@ -131,7 +130,7 @@ const AssistantView = ({ assistant, versions }: AssistantViewProps) => {
         }
       />
       {description && <p className={styles.name}>{description.slice(0, 2_000)}</p>}
-      <p className={`row faint ${styles.facts}`}>
+      <div className={`row faint ${styles.facts}`}>
         <span>
           Graph <Link href={`/graph/${reference}`}>{graph_id}</Link>
         </span>
@@ -140,7 +139,8 @@ const AssistantView = ({ assistant, versions }: AssistantViewProps) => {
           Updated <Time iso={updated_at} />
         </span>
         <code className={styles.name}>{assistant_id}</code>
-      </p>
+        <CopyAs request={() => ({ method: "GET", path: `/assistants/${reference}` })} />
+      </div>
       {isOfGraph(assistant) && (
         <p className="faint">
           This is the default assistant of its graph, so it cannot be deleted. To restore it, activate version
