@@ -117,9 +117,9 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     await question.getByRole("button", { name: "Go back" }).click();
 
     await shown.go(`/runs?run=${run.run_id}`);
-    const dialog = page.getByRole("dialog", { name: "Run", exact: true });
-    await dialog.getByText("pending").waitFor();
-    await dialog.getByRole("button", { name: "Cancel" }).click();
+    const main = page.getByRole("main");
+    await main.getByText("pending").first().waitFor();
+    await main.getByRole("button", { name: "Cancel" }).click();
     const asked = page.getByRole("dialog", { name: "Cancel this run?" });
     await asked.getByRole("button", { name: "Roll back" }).click();
     await asked
@@ -198,16 +198,16 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
     await page.locator(`tr[data-run="${run_id}"]`).waitFor();
     await tabTo(`…${run_id.slice(-8)}`);
     await page.keyboard.press("Enter");
-    const dialog = page.getByRole("dialog", { name: "Run", exact: true });
-    await dialog.getByRole("button", { name: "Cancel" }).waitFor();
+    const main = page.getByRole("main");
+    await main.getByRole("button", { name: "Cancel" }).waitFor();
     await tabTo("Cancel");
     await page.keyboard.press("Enter");
-    await page.getByRole("dialog", { name: "Cancel this run?" }).waitFor();
+    const question = page.getByRole("dialog", { name: "Cancel this run?" });
+    await question.waitFor();
     await tabTo("Interrupt");
     await page.keyboard.press("Enter");
-    await dialog.getByText("interrupted").waitFor();
-    await page.keyboard.press("Escape");
-    await dialog.waitFor({ state: "hidden" });
+    await question.waitFor({ state: "detached" });
+    await main.getByText("interrupted").first().waitFor();
 
     await tabTo("Playground");
     await page.keyboard.press("Enter");
@@ -273,11 +273,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
       await page.locator(`tr[data-run="${runs.get(name)}"]`).waitFor();
       expect(await page.locator("tr[data-run]").count()).toBe(1);
       await place(`/runs?run=${runs.get(other)}`);
-      await page
-        .getByRole("alert")
-        .getByText(/^Run .+ does not exist/)
-        .waitFor();
-      await closeDialogs(page);
+      await page.getByRole("heading", { name: "This run does not exist" }).waitFor();
       await place("/crons");
       await page.getByText(schedule).waitFor();
       expect(await page.locator("tr[data-cron]").count()).toBe(1);

@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useEffectEvent, useId, useRef, useState, type KeyboardEvent } from "react";
-import type { TreeRow, Turn } from "./tree.ts";
+import type { Branch, TreeRow, Turn } from "./tree.ts";
 import { StepRow, TurnRow } from "./turn-rows.tsx";
 import styles from "./checkpoint-tree.module.css";
 
@@ -8,17 +8,25 @@ const ROW_HEIGHT = 56;
 const LEVELS_INDENTED = 6;
 const PAGE_KEY_ROWS = 10;
 
-/** A turn, or a checkpoint of a turn that is open. */
+/** A turn, or a checkpoint: of a turn that is open, or stored without a run. */
 type Item =
-  { kind: "turn"; id: string; turn: Turn } | { kind: "step"; id: string; row: TreeRow; level: number };
+  | { kind: "turn"; id: string; turn: Turn; level: number }
+  | { kind: "step"; id: string; row: TreeRow; level: number; branch: Branch | undefined };
 
 const itemsOf = (turns: readonly Turn[], open: ReadonlySet<string>): Item[] =>
-  turns.flatMap((turn): Item[] => [
-    { kind: "turn", id: `turn ${turn.id}`, turn },
-    ...(open.has(turn.id)
-      ? turn.rows.map((row): Item => ({ kind: "step", id: row.id, row, level: turn.level + 1 }))
-      : []),
-  ]);
+  turns.flatMap((turn): Item[] => {
+    const { id, level, branch, rows, runId } = turn;
+    const steps = (below: number, of: Branch | undefined): Item[] =>
+      rows.map((row, index) => ({
+        ...{ kind: "step" as const, id: row.id, row, level: below },
+        branch: index === 0 ? of : undefined,
+      }));
+    if (runId === undefined) return steps(level, branch);
+    return [
+      { kind: "turn", id: `turn ${id}`, turn, level },
+      ...(open.has(id) ? steps(level + 1, undefined) : []),
+    ];
+  });
 
 interface CheckpointTreeProps {
   threadId: string;
@@ -119,7 +127,6 @@ export const CheckpointTree = ({ threadId, turns, selected, compared, onSelect }
           const item = items[index];
           if (item === undefined) return null;
           const isTurn = item.kind === "turn";
-          const level = isTurn ? item.turn.level : item.level;
           return (
             <div
               key={key}
@@ -133,10 +140,10 @@ export const CheckpointTree = ({ threadId, turns, selected, compared, onSelect }
               className={isTurn ? `${styles.row} ${styles.turn}` : styles.row}
               style={{
                 transform: `translateY(${start}px)`,
-                paddingInlineStart: `${0.75 + Math.min(level, LEVELS_INDENTED) * 1.1}rem`,
+                paddingInlineStart: `${0.75 + Math.min(item.level, LEVELS_INDENTED) * 1.1}rem`,
               }}
               role="treeitem"
-              aria-level={level + 1}
+              aria-level={item.level + 1}
               aria-setsize={items.length}
               aria-posinset={index + 1}
               aria-selected={item.id === selected}
@@ -146,7 +153,7 @@ export const CheckpointTree = ({ threadId, turns, selected, compared, onSelect }
               {isTurn ? (
                 <TurnRow threadId={threadId} turn={item.turn} isOpen={open.has(item.turn.id)} />
               ) : (
-                <StepRow row={item.row} />
+                <StepRow row={item.row} branch={item.branch} />
               )}
             </div>
           );

@@ -11,6 +11,15 @@ const branchText = ({ number, length, from }: Branch): string => {
   return `Branch ${number}, from step ${from.step ?? "?"}, ${size}`;
 };
 
+const BranchCaption = ({ branch }: { branch: Branch | undefined }) => {
+  const text = branch === undefined ? "" : branchText(branch);
+  return text === "" ? null : (
+    <span className={styles.branch}>
+      <GitBranch aria-hidden size={12} /> {text}
+    </span>
+  );
+};
+
 const factsOf = ({ state, ways, wrote }: TreeRow): string[] => {
   const next = nodeNames(state.next.filter((name) => name !== "__start__"));
   const hasAsked = (state.interrupts ?? []).length > 0;
@@ -23,11 +32,6 @@ const factsOf = ({ state, ways, wrote }: TreeRow): string[] => {
   ].filter((fact) => fact !== "");
 };
 
-const SOURCES: ReadonlyMap<string | undefined, string> = new Map([
-  ["update", "State edited"],
-  ["fork", "Forked"],
-]);
-
 /** From the first checkpoint of the turn to its last one; undefined if it has only one. */
 const durationOf = ({ rows }: Turn): string | undefined => {
   const [last, first] = [rows[0]?.state.created_at, rows.at(-1)?.state.created_at];
@@ -38,20 +42,13 @@ const durationOf = ({ rows }: Turn): string | undefined => {
 export const TurnRow = ({ threadId, turn, isOpen }: { threadId: string; turn: Turn; isOpen: boolean }) => {
   const { rows, branch, runId } = turn;
   const [newest] = rows;
-  const edited = SOURCES.get(newest?.state.metadata?.source);
-  const isEdit = edited !== undefined && rows.length === 1;
-  const said = useInputText(threadId, isEdit ? undefined : runId);
-  const caption = branch === undefined ? "" : branchText(branch);
+  const said = useInputText(threadId, runId);
   const took = durationOf(turn);
   const Icon = isOpen ? ChevronDown : ChevronRight;
-  const title = isEdit ? edited : said === undefined ? "…" : (said ?? "Turn of a deleted run");
+  const title = said === undefined ? "…" : (said ?? "Turn of a deleted run");
   return (
     <>
-      {caption !== "" && (
-        <span className={styles.branch}>
-          <GitBranch aria-hidden size={12} /> {caption}
-        </span>
-      )}
+      <BranchCaption branch={branch} />
       <span className={styles.line}>
         <Icon aria-hidden size={14} className={styles.fold} />
         <strong title={title}>{title}</strong>
@@ -69,10 +66,13 @@ export const TurnRow = ({ threadId, turn, isOpen }: { threadId: string; turn: Tu
   );
 };
 
-export const StepRow = ({ row }: { row: TreeRow }) => (
+export const StepRow = ({ row, branch }: { row: TreeRow; branch: Branch | undefined }) => (
   <>
+    <BranchCaption branch={branch} />
     <span className={styles.line}>
-      <span className={styles.step}>{titleOf(row.state)}</span>
+      <span data-title className={styles.step}>
+        {titleOf(row.state)}
+      </span>
       {row.durationMs !== undefined && <span className={styles.time}>{durationText(row.durationMs)}</span>}
     </span>
     <span className={styles.facts}>{factsOf(row).join(" · ") || "no next node"}</span>

@@ -51,9 +51,11 @@ export const ThreadRows = (props: ThreadRowsProps) => {
     if (isNearEnd) readMore();
   }, [isNearEnd, rows.length]);
 
-  const indexes = new Map(rows.map((row, index) => [idOf(row), index]));
-  const firstThread = rows.findIndex(({ kind }) => kind === "thread");
-  const active = indexes.get(focused) ?? indexes.get(current) ?? firstThread;
+  const indexOf = (id: string | undefined): number | undefined => {
+    const index = id === undefined ? -1 : rows.findIndex((row) => idOf(row) === id);
+    return index < 0 ? undefined : index;
+  };
+  const active = indexOf(focused) ?? indexOf(current) ?? rows.findIndex(({ kind }) => kind === "thread");
   const threads = rows.filter(({ kind }) => kind === "thread").length;
 
   const moveTo = (from: number, step: 1 | -1): void => {
@@ -71,9 +73,11 @@ export const ThreadRows = (props: ThreadRowsProps) => {
     else requestAnimationFrame(() => link()?.focus());
   };
   const onKeyDown = (event: KeyboardEvent): void => {
+    const row = (event.target as Element).closest<HTMLElement>("[data-thread]");
+    const from = indexOf(row?.dataset["thread"]) ?? active;
     const moves: ReadonlyMap<string, () => void> = new Map([
-      ["ArrowDown", () => moveTo(active + 1, 1)],
-      ["ArrowUp", () => moveTo(active - 1, -1)],
+      ["ArrowDown", () => moveTo(from + 1, 1)],
+      ["ArrowUp", () => moveTo(from - 1, -1)],
       ["Home", () => moveTo(0, 1)],
       ["End", () => moveTo(rows.length - 1, -1)],
     ]);
