@@ -339,7 +339,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("on a phone in dark mode", {
     }
     const seen: unknown[] = [];
     for (const name of PAGES) {
-      await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+      const link = page.getByRole("navigation").getByRole("link", { name });
+      if ((await link.count()) > 0) await link.click();
+      else {
+        await page.getByRole("button", { name: "More", exact: true }).click();
+        await page.getByRole("menuitem", { name }).click();
+      }
       await expect.poll(() => page.title()).toBe(`${name} – Threadloom`);
       await page.getByRole("main").getByRole("heading", { level: 1 }).first().waitFor();
       await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => undefined);

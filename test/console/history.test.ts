@@ -344,9 +344,11 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of time travel", {
       await dialog.getByRole("tab", { name: "JSON" }).click();
       const text = dialog.getByRole("textbox");
       await text.fill('{"count": 4711}');
-      const before = await items().count();
+      // A dialog hides the page behind it from screen readers.
+      const behind = page.locator("[role=treeitem]");
+      const before = await behind.count();
       await client.runs.wait(threadId, "counter", { input: {} });
-      await items().nth(before).waitFor({ state: "attached" });
+      await behind.nth(before).waitFor({ state: "attached" });
       expect(await text.inputValue()).toBe('{"count": 4711}');
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });

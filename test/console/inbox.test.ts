@@ -30,7 +30,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
   };
   const threads = () => shown.page.getByRole("list", { name: "Waiting threads" }).getByRole("link");
   const thread = (title: string) => threads().filter({ hasText: title });
-  const heading = (title: string) => shown.page.getByRole("heading", { level: 2, name: title });
+  const heading = (title: string) => shown.page.getByRole("heading", { level: 2, name: title, exact: true });
   const isSelected = (title: string): Promise<void> => heading(title).waitFor();
   const answerOf = async (threadId: string): Promise<unknown> => {
     const { values } = await api.untilQuiet(threadId);
