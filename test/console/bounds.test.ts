@@ -27,7 +27,7 @@ describe("the parts of a text", () => {
     const parts = partsOf("Look:\n```js\n[[[[ **\n\n~~~\n```\nand\n~~~~\n```\n~~~\n~~~~", false);
     expect(parts).toEqual([
       { kind: "formatted", text: "Look:" },
-      { kind: "code", text: "[[[[ **\n\n~~~" },
+      { kind: "code", text: "[[[[ **\n\n~~~", language: "js" },
       { kind: "formatted", text: "and" },
       { kind: "code", text: "```\n~~~" },
     ]);
