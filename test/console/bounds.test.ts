@@ -31,7 +31,9 @@ describe("the parts of a text", () => {
       { kind: "formatted", text: "and" },
       { kind: "code", text: "```\n~~~" },
     ]);
-    expect(partsOf("```\nnot yet ended", true)).toEqual([{ kind: "code", text: "not yet ended" }]);
+    expect(partsOf("```\nnot yet ended", true)).toEqual([
+      { kind: "code", text: "not yet ended", isOpen: true },
+    ]);
     expect(kindsOf(`\`\`\`\n${"[*_".repeat(10_000)}\n\`\`\``)).toEqual(["code"]);
   });
 
