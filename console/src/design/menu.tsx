@@ -1,6 +1,6 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import type { LucideIcon } from "lucide-react";
-import type { ReactElement } from "react";
+import { useState, type ReactElement } from "react";
 import styles from "./menu.module.css";
 
 export interface MenuItem {
@@ -14,27 +14,34 @@ export interface MenuItem {
 }
 
 /** @param props.trigger a button with a name */
-export const Menu = ({ trigger, items }: { trigger: ReactElement; items: readonly MenuItem[] }) => (
-  <Base.Root modal={false}>
-    <Base.Trigger render={trigger} />
-    <Base.Portal>
-      <Base.Positioner sideOffset={4} align="end" className={styles.place}>
-        <Base.Popup className={styles.popup}>
-          {items.map(({ label, icon: Icon, shortcut, isDanger, isDisabled, onSelect }) => (
-            <Base.Item
-              key={label}
-              className={styles.item}
-              data-danger={isDanger}
-              disabled={isDisabled}
-              onClick={onSelect}
-            >
-              {Icon !== undefined && <Icon aria-hidden size={16} strokeWidth={1.75} />}
-              <span>{label}</span>
-              {shortcut !== undefined && <kbd>{shortcut}</kbd>}
-            </Base.Item>
-          ))}
-        </Base.Popup>
-      </Base.Positioner>
-    </Base.Portal>
-  </Base.Root>
-);
+export const Menu = ({ trigger, items }: { trigger: ReactElement; items: readonly MenuItem[] }) => {
+  // Beside the trigger, so that the menu belongs to the same region of the page.
+  const [place, setPlace] = useState<HTMLElement | null>(null);
+  return (
+    <>
+      <Base.Root>
+        <Base.Trigger render={trigger} />
+        <Base.Portal container={place}>
+          <Base.Positioner sideOffset={4} align="end" positionMethod="fixed" className={styles.place}>
+            <Base.Popup className={styles.popup}>
+              {items.map(({ label, icon: Icon, shortcut, isDanger, isDisabled, onSelect }) => (
+                <Base.Item
+                  key={label}
+                  className={styles.item}
+                  data-danger={isDanger}
+                  disabled={isDisabled}
+                  onClick={onSelect}
+                >
+                  {Icon !== undefined && <Icon aria-hidden size={16} strokeWidth={1.75} />}
+                  <span>{label}</span>
+                  {shortcut !== undefined && <kbd>{shortcut}</kbd>}
+                </Base.Item>
+              ))}
+            </Base.Popup>
+          </Base.Positioner>
+        </Base.Portal>
+      </Base.Root>
+      <span ref={setPlace} className={styles.portal} />
+    </>
+  );
+};
