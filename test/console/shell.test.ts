@@ -109,7 +109,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Store" }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("main").focus();
-    await page.keyboard.press("?");
+    await page.keyboard.press("Shift+?");
     const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
     await keys.getByText("Show all commands").waitFor();
     expect(await shown.violations()).toEqual([]);
