@@ -52,7 +52,7 @@ export const ThreadDetail = (props: ThreadDetailProps) => {
   const { data } = thread;
   const isWaiting = data?.status === "interrupted";
   const stored = useQuestion(threadId, isWaiting ? data.state_updated_at : undefined);
-  /** What is written stays readable after somebody else has answered. */
+  /** The written text stays readable after another person has answered. */
   const [held, setHeld] = useState<StoredQuestion>();
   if (isWaiting && stored.data !== undefined && stored.data !== held) setHeld(stored.data);
   const error = thread.error ?? stored.error;

@@ -22,7 +22,7 @@ interface ChartProps {
   title: string;
   /** The heading of the labels in the table. */
   unit: string;
-  /** What the chart shows, in a sentence. */
+  /** One sentence for screen readers that sums up the chart. */
   summary: string;
   /** The same object until it changes. */
   data: ChartData;

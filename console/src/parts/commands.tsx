@@ -1,6 +1,6 @@
 import { createContext, useContext, useEffect, useMemo, useSyncExternalStore, type ReactNode } from "react";
 
-/** What the command palette lists, and what a key may start. */
+/** An action of the command palette, which a key may also start. */
 export interface Command {
   /** A verb first, e.g. `New thread`. */
   label: string;

@@ -12,7 +12,7 @@ interface ExampleDialogProps {
   graphId: string;
   /** Undefined: a new example. */
   example?: Example | undefined;
-  /** Of a new example. */
+  /** The input of a new example. */
   input?: unknown;
   /** One of them may be taken as the expected answer. */
   answers?: readonly { version: number; answer: string }[];

@@ -25,7 +25,7 @@ const Text = ({ text }: { text: string }) => (
 
 interface AnswerProps {
   trial: Trial | undefined;
-  /** What the answer is compared with. */
+  /** The expected answer, or the answer of the other version. */
   against: { name: string; text: string } | undefined;
 }
 

@@ -15,7 +15,7 @@ export const useTrial = (assistant: Assistant) => {
   const [written, setWritten] = useState<Written>();
   const [chosen, setChosen] = useState<{ left?: number | undefined; right?: number | undefined }>({});
   const [sides, setSides] = useState<readonly TrialSide[]>([]);
-  /** What the shown answers answer. */
+  /** The input of the shown answers. */
   const [input, setInput] = useState<unknown>();
   const abort = useRef<AbortController>(undefined);
   useEffect(() => () => abort.current?.abort(), []);

@@ -3,7 +3,7 @@ import { UNTOUCHED, type Validity } from "../../parts/value-editor.tsx";
 
 export type Schema = { properties?: Record<string, unknown> } | null | undefined;
 
-/** What a person has put in as the input of a run. */
+/** The input of a run, as the user wrote it. */
 export type Written =
   { kind: "message"; text: string } | { kind: "value"; value: unknown; validity: Validity };
 

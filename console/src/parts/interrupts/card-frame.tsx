@@ -3,7 +3,7 @@ import { useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 import { truncate } from "../../design/truncate.ts";
 import styles from "./interrupts.module.css";
 
-/** What the cards of a question have in common. */
+/** Properties of all cards. */
 export interface CardPlace {
   isShown: boolean;
   /** Moves the focus here, because the card before has lost it. */
