@@ -42,7 +42,7 @@ export default tseslint.config(
   },
   {
     // Of Node; what is below is of browsers, and in TypeScript.
-    files: ["console/*.js"],
+    files: ["console/*.js", ".ci/*.js"],
     languageOptions: { globals: { URL: "readonly", process: "readonly" } },
   },
   {
