@@ -58,9 +58,9 @@ export default tseslint.config(
     // They keep messages of a stream until the next one has read the stored state. React state would render all messages twice
     // per token.
     files: [
-      "console/src/playground/branches.ts",
-      "console/src/playground/foreign-runs.ts",
-      "console/src/playground/live-thread.ts",
+      "console/src/playground/live-thread/branches.ts",
+      "console/src/playground/live-thread/foreign-runs.ts",
+      "console/src/playground/live-thread/live-thread.ts",
     ],
     rules: { "react-hooks/refs": "off" },
   },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { BoundedSchema } from "../../console/src/parts/schema-form/bounded-schema.ts";
 import { stepsOf } from "../../console/src/parts/schema-form/patterns.ts";
 import { SchemaCheck } from "../../console/src/parts/schema-form/schema-check.ts";
-import { partsOf } from "../../console/src/playground/markdown-parts.ts";
+import { partsOf } from "../../console/src/playground/messages/markdown-parts.ts";
 
 /** A graph's output is processed in the reader's tab, which must not freeze. */
 

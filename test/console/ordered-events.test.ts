@@ -2,7 +2,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { messagesProjection, StreamStore } from "@langchain/langgraph-sdk/stream";
 import type { BaseMessage } from "@langchain/core/messages";
 import { onTestFinished, test } from "vitest";
-import { orderEvents } from "../../console/src/playground/ordered-events.ts";
+import { orderEvents } from "../../console/src/playground/live-thread/ordered-events.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** The namespace of a subgraph of a subgraph. */

@@ -5,13 +5,13 @@ import {
   newestBelow,
   treeOf,
   type Checkpoint,
-} from "../../console/src/playground/checkpoint-tree.ts";
-import { fileOf } from "../../console/src/playground/file-block.ts";
-import { mathIn } from "../../console/src/playground/math-text.ts";
-import { rowsOf } from "../../console/src/playground/messages.ts";
-import { NO_OPTIONS, withOptions } from "../../console/src/playground/run-options.ts";
-import { createTurns } from "../../console/src/playground/turns.ts";
-import { readSearch } from "../../console/src/playground/thread-search.ts";
+} from "../../console/src/playground/messages/checkpoint-tree.ts";
+import { fileOf } from "../../console/src/playground/messages/file-block.ts";
+import { mathIn } from "../../console/src/playground/messages/math-text.ts";
+import { rowsOf } from "../../console/src/playground/messages/messages.ts";
+import { NO_OPTIONS, withOptions } from "../../console/src/playground/composer/run-options.ts";
+import { createTurns } from "../../console/src/playground/messages/turns.ts";
+import { readSearch } from "../../console/src/playground/threads/thread-search.ts";
 
 const checkpoint = (id: string, parent: string | undefined, source = "loop"): Checkpoint => ({
   id,

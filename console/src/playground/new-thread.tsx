@@ -8,13 +8,13 @@ import { Skeleton } from "../design/skeleton.tsx";
 import { truncate } from "../design/truncate.ts";
 import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { Composer } from "./composer.tsx";
-import { keepFirstInput } from "./first-input.ts";
-import { modesOf, type InputSchema } from "./input-schema.ts";
-import type { Input } from "./input.ts";
-import { startRun, waitForHead } from "./runs.ts";
-import { Starters, startersOf } from "./starters.tsx";
-import { useRunOptions } from "./use-run-options.ts";
+import { Composer } from "./composer/composer.tsx";
+import { keepFirstInput } from "./composer/first-input.ts";
+import { modesOf, type InputSchema } from "./composer/input-schema.ts";
+import type { Input } from "./composer/input.ts";
+import { startRun, waitForHead } from "./live-thread/runs.ts";
+import { Starters, startersOf } from "./composer/starters.tsx";
+import { useRunOptions } from "./composer/use-run-options.ts";
 import styles from "./new-thread.module.css";
 
 /** A run that waits longer for a worker is shown as waiting. */

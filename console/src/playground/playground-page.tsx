@@ -13,12 +13,12 @@ import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts"
 import { AssistantChoice } from "./assistant-choice.tsx";
 import { Conversation } from "./conversation.tsx";
 import { NewThread } from "./new-thread.tsx";
-import { ThreadList } from "./thread-list.tsx";
-import { ThreadMenu } from "./thread-menu.tsx";
-import { PANEL_TABS, ThreadPanel, type PanelTab } from "./thread-panel.tsx";
-import { ThreadTitle } from "./thread-title.tsx";
-import { useThreadRecord, type ThreadRecord } from "./thread-record.ts";
-import { useRunOptions } from "./use-run-options.ts";
+import { ThreadList } from "./threads/thread-list.tsx";
+import { ThreadMenu } from "./threads/thread-menu.tsx";
+import { PANEL_TABS, ThreadPanel, type PanelTab } from "./panel/thread-panel.tsx";
+import { PlainTitle, ThreadTitle } from "./threads/thread-title.tsx";
+import { useThreadRecord, type ThreadRecord } from "./threads/thread-record.ts";
+import { useRunOptions } from "./composer/use-run-options.ts";
 import { useIsWide } from "../design/use-is-wide.ts";
 import styles from "./playground.module.css";
 
@@ -107,7 +107,7 @@ export default function PlaygroundPage() {
           <IconButton label="Threads" icon={PanelLeft} onClick={() => setSheet("threads")} />
         )}
         {record.data == null ? (
-          <h1 className={styles.title}>{threadId === undefined ? "New thread" : ""}</h1>
+          <PlainTitle>{threadId === undefined ? "New thread" : ""}</PlainTitle>
         ) : (
           <ThreadTitle key={threadId} record={record.data} isEditing={isRenaming} onEdit={setIsRenaming} />
         )}

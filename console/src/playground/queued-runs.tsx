@@ -2,9 +2,9 @@ import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/rea
 import { ErrorNotice } from "../parts/notice.tsx";
 import { refetchEvery } from "../server/queries.ts";
 import { statusOf, useConnection } from "../server/connection.tsx";
-import type { HeldInput } from "./held-messages.ts";
-import { textOf } from "./messages.ts";
-import { renewThread } from "./thread-record.ts";
+import type { HeldInput } from "./composer/held-messages.ts";
+import { textOf } from "./messages/messages.ts";
+import { renewThread } from "./threads/thread-record.ts";
 import styles from "./queued-runs.module.css";
 
 /** Each shown run is read once for its input. */

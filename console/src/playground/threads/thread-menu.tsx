@@ -1,0 +1,96 @@
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { Bot, Copy, Ellipsis, History, Pencil, Settings2, Trash2, Workflow } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { useLocation } from "wouter";
+import { Confirmation } from "../../design/dialog.tsx";
+import { IconButton } from "../../design/icon-button.tsx";
+import { Menu } from "../../design/menu.tsx";
+import { useDeleteThreads } from "./delete-threads.ts";
+import { summaryOf } from "../composer/run-options.ts";
+import type { ThreadRecord } from "./thread-record.ts";
+import { useRunOptions } from "../composer/use-run-options.ts";
+
+/** Loaded on demand, because the form is large and rarely opened. */
+const RunOptionsForm = lazy(async () => ({
+  default: (await import("../composer/run-options-form.tsx")).RunOptionsForm,
+}));
+
+interface ThreadMenuProps {
+  /** Undefined for a new thread, and null for a missing one. */
+  record: ThreadRecord | null | undefined;
+  assistant: Assistant | undefined;
+  /** Undefined: the choice of the assistant stands beside this menu. */
+  onAssistant?: (() => void) | undefined;
+  onRename(): void;
+  onCopied(words: string): void;
+}
+
+export const ThreadMenu = ({ record, assistant, onAssistant, onRename, onCopied }: ThreadMenuProps) => {
+  const [, navigate] = useLocation();
+  const [isDeleting, setIsDeleting] = useState(false);
+  const removing = useDeleteThreads(() => navigate("/"));
+  const { options, setOptions } = useRunOptions(assistant?.assistant_id);
+  const [hasOptions, setHasOptions] = useState(false);
+  const summary = summaryOf(options);
+  const copyId = (id: string): void => {
+    navigator.clipboard.writeText(id).then(
+      () => onCopied("Copied."),
+      () => onCopied("Not copied: the browser did not allow it."),
+    );
+  };
+  return (
+    <>
+      {assistant !== undefined && (
+        <IconButton
+          label={summary === undefined ? "Run options" : `Run options: ${summary}`}
+          icon={Settings2}
+          aria-pressed={summary !== undefined}
+          onClick={() => setHasOptions(true)}
+        />
+      )}
+      {record != null && (
+        <Menu
+          trigger={<IconButton label="More of this thread" icon={Ellipsis} />}
+          items={[
+            { label: "Rename", icon: Pencil, onSelect: onRename },
+            ...(onAssistant === undefined ? [] : [{ label: "Assistant", icon: Bot, onSelect: onAssistant }]),
+            { label: "Copy id", icon: Copy, onSelect: () => copyId(record.thread_id) },
+            {
+              label: "Time travel",
+              icon: History,
+              onSelect: () => navigate(`/threads/${record.thread_id}/history`),
+            },
+            ...(assistant === undefined
+              ? []
+              : [
+                  {
+                    label: "Graph",
+                    icon: Workflow,
+                    onSelect: () => navigate(`/graph/${assistant.assistant_id}?thread=${record.thread_id}`),
+                  },
+                ]),
+            { label: "Delete", icon: Trash2, isDanger: true, onSelect: () => setIsDeleting(true) },
+          ]}
+        />
+      )}
+      {isDeleting && record != null && (
+        <Confirmation
+          question="Delete this thread with all its checkpoints?"
+          action="Delete"
+          onConfirm={() => removing.remove([record.thread_id])}
+          onClose={() => setIsDeleting(false)}
+        />
+      )}
+      {hasOptions && assistant !== undefined && (
+        <Suspense>
+          <RunOptionsForm
+            assistant={assistant}
+            options={options}
+            onSave={setOptions}
+            onClose={() => setHasOptions(false)}
+          />
+        </Suspense>
+      )}
+    </>
+  );
+};
