@@ -1,4 +1,4 @@
-import { textOf } from "./message-text.ts";
+import { contentText } from "../parts/message-text.ts";
 import type { ShownMessage } from "./question.ts";
 import styles from "./inbox.module.css";
 
@@ -18,7 +18,7 @@ export const Extract = ({ messages }: { messages: readonly ShownMessage[] }) => 
   const shown = messages
     .map(({ type, content }) => ({
       name: NAMES.get(type) ?? "Message",
-      text: textOf(content).trim().slice(0, CHARACTERS_SHOWN),
+      text: contentText(content).trim().slice(0, CHARACTERS_SHOWN),
     }))
     .filter(({ text }) => text !== "");
   if (shown.length === 0) return null;

@@ -2,7 +2,7 @@ import { useInfiniteQuery, type InfiniteData, type QueryClient } from "@tanstack
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection, type SearchPage } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
-import { textOf } from "./message-text.ts";
+import { contentText } from "../parts/message-text.ts";
 
 export interface WaitingThread {
   thread_id: string;
@@ -68,7 +68,7 @@ export const nameOf = (
   { thread_id, metadata }: Omit<WaitingThread, "extracted">,
   first?: unknown,
 ): string => {
-  const message = textOf(first).trim().replace(/\s+/g, " ").slice(0, NAME_CHARACTERS);
+  const message = contentText(first).trim().replace(/\s+/g, " ").slice(0, NAME_CHARACTERS);
   return textIn(metadata, "title") ?? textIn(metadata, "thread_name") ?? (message || thread_id);
 };
 

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useConnection } from "../server/connection.tsx";
 import { isObject } from "./is-object.ts";
+import { contentText } from "./message-text.ts";
 
 const CHARACTERS = 200;
 
@@ -8,20 +9,12 @@ interface StartedRun {
   kwargs?: { input?: unknown; command?: unknown } | null;
 }
 
-const textOf = (content: unknown): string => {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return (content as unknown[])
-    .map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
-    .join(" ");
-};
-
 /** What started a run, in at most 200 characters: the last message of its input, the answer to an interrupt, or JSON. */
 export const inputText = ({ kwargs }: StartedRun): string => {
   const input = kwargs?.input;
   const messages = isObject(input) ? input["messages"] : undefined;
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : messages;
-  const said = textOf(isObject(last) ? last["content"] : last)
+  const said = contentText(isObject(last) ? last["content"] : last)
     .trim()
     .replace(/\s+/g, " ");
   if (said !== "") return said.slice(0, CHARACTERS);

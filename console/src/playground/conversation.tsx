@@ -1,3 +1,4 @@
+import { contentText } from "../parts/message-text.ts";
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useQueryClient } from "@tanstack/react-query";
 import { MessageSquare } from "lucide-react";
@@ -17,7 +18,7 @@ import { useLiveThread } from "./live-thread/live-thread.ts";
 import { LiveSubgraphs } from "./live-thread/live-subgraphs.tsx";
 import { MessageList } from "./messages/message-list.tsx";
 import type { MessageActions } from "./messages/message-actions.ts";
-import { textOf, typeOf } from "./messages/messages.ts";
+import { typeOf } from "./messages/messages.ts";
 import { HeldMessages, QueuedRuns } from "./queued-runs.tsx";
 import type { RunOptions } from "./composer/run-options.ts";
 import type { ThreadRecord } from "./threads/thread-record.ts";
@@ -141,7 +142,7 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
             draftName={`thread ${threadId}`}
             recall={() =>
               messages.flatMap((message) =>
-                typeOf(message) === "human" ? textOf(message.content) || [] : [],
+                typeOf(message) === "human" ? contentText(message.content) || [] : [],
               )
             }
             schema={schemas.data?.input_schema as InputSchema | null | undefined}

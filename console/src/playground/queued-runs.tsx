@@ -1,9 +1,9 @@
+import { contentText } from "../parts/message-text.ts";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { refetchEvery } from "../server/queries.ts";
 import { statusOf, useConnection } from "../server/connection.tsx";
 import type { HeldInput } from "./composer/held-messages.ts";
-import { textOf } from "./messages/messages.ts";
 import { renewThread } from "./threads/thread-record.ts";
 import styles from "./queued-runs.module.css";
 
@@ -28,7 +28,7 @@ const lineOfInput = (given: unknown, command?: unknown): string => {
   const input = given as { messages?: unknown } | null | undefined;
   const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : [];
   const last = messages.at(-1) as { content?: unknown } | null | undefined;
-  const said = textOf(last?.content).trim();
+  const said = contentText(last?.content).trim();
   if (said !== "") return said.slice(0, TEXT_CHARACTERS);
   if (messages.length > 0) return "A message without text";
   const other = input ?? command;

@@ -1,21 +1,11 @@
 import { isObject } from "../../parts/is-object.ts";
+import { contentText } from "../../parts/message-text.ts";
 
 /** Kept of an answer; a graph may answer with megabytes. */
 export const ANSWER_CHARACTERS = 20_000;
 
 export const bounded = (text: string): string =>
   text.length > ANSWER_CHARACTERS ? `${text.slice(0, ANSWER_CHARACTERS)}…` : text;
-
-const textOfBlock = (block: unknown): string => {
-  if (typeof block === "string") return block;
-  return isObject(block) && typeof block["text"] === "string" ? block["text"] : "";
-};
-
-/** The text of a message's content. */
-export const contentText = (content: unknown): string => {
-  if (typeof content === "string") return content;
-  return Array.isArray(content) ? (content as unknown[]).map(textOfBlock).join("") : "";
-};
 
 const asText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");

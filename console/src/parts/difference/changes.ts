@@ -1,3 +1,4 @@
+import { isObject } from "../is-object.ts";
 import { create, type Delta } from "jsondiffpatch";
 
 export interface Change {
@@ -12,9 +13,6 @@ export interface Change {
 const PAIRS_AT_MOST = 250_000;
 
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !isList(value);
-
 const isSame = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
 
 /** Ignores the common start and end of the lists. */

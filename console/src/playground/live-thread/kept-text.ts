@@ -1,5 +1,6 @@
+import { contentText } from "../../parts/message-text.ts";
 import { useCallback, useMemo, useState } from "react";
-import { textOf, toolCallsOf, typeOf, type ShownMessage } from "../messages/messages.ts";
+import { toolCallsOf, typeOf, type ShownMessage } from "../messages/messages.ts";
 
 /** What was on the screen when the user stopped a run. The server stores no unfinished answer. */
 interface Kept {
@@ -14,7 +15,9 @@ const NO_IDS: ReadonlySet<string> = new Set();
 const isWorthKeeping = (message: ShownMessage): boolean =>
   message.id !== undefined &&
   typeOf(message) !== "human" &&
-  (textOf(message.content) !== "" || toolCallsOf(message).length > 0 || message.tool_call_id !== undefined);
+  (contentText(message.content) !== "" ||
+    toolCallsOf(message).length > 0 ||
+    message.tool_call_id !== undefined);
 
 const keptOf = (messages: readonly ShownMessage[]): Kept | undefined => {
   const last = messages.findLastIndex((message) => typeOf(message) === "human");

@@ -1,11 +1,10 @@
+import { isObject } from "../../parts/is-object.ts";
 import { JsonView } from "../../parts/json.tsx";
 import { fileOf } from "./file-block.ts";
 import { AudioPlayer, FileCard } from "./file-card.tsx";
 import { Markdown, PlainText } from "./markdown.tsx";
 import styles from "./message.module.css";
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
 const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 const IMAGE_TYPE = /^image\/[\w.+-]+$/;

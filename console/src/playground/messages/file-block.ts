@@ -1,5 +1,4 @@
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
+import { isObject } from "../../parts/is-object.ts";
 const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 export interface FileBlock {

@@ -1,11 +1,14 @@
-import { textOf, type Row } from "./messages.ts";
+import { contentText } from "../../parts/message-text.ts";
+import type { Row } from "./messages.ts";
 
 /** Indexes of the rows with the words, oldest first. */
 export const findIn = (rows: readonly Row[], words: string): number[] => {
   const wanted = words.trim().toLowerCase();
   if (wanted === "") return [];
   return rows.flatMap(({ message, more }, index) =>
-    [message, ...more].some(({ content }) => textOf(content).toLowerCase().includes(wanted)) ? [index] : [],
+    [message, ...more].some(({ content }) => contentText(content).toLowerCase().includes(wanted))
+      ? [index]
+      : [],
   );
 };
 

@@ -1,3 +1,4 @@
+import { contentText } from "../../parts/message-text.ts";
 import { memo, useState } from "react";
 import { Link } from "wouter";
 import { truncate } from "../../design/truncate.ts";
@@ -6,7 +7,7 @@ import { EditForm } from "./edit-form.tsx";
 import type { Alternatives, MessageActions } from "./message-actions.ts";
 import { MessageControls } from "./message-controls.tsx";
 import { Subgraphs } from "./subgraphs-view.tsx";
-import { nameOfType, textOf, typeOf, type Row } from "./messages.ts";
+import { nameOfType, typeOf, type Row } from "./messages.ts";
 import { stepsOf, ToolResult, ToolSteps, type DurationOf } from "./tool-call.tsx";
 import styles from "./message.module.css";
 
@@ -43,7 +44,7 @@ export const MessageView = memo((props: MessageViewProps) => {
   const [isEdited, setIsEdited] = useState(false);
   const [isOpen, setIsOpen] = useState(false);
   const type = typeOf(message);
-  const text = textOf(message.content);
+  const text = contentText(message.content);
   const reasoning = reasoningBeside(message.additional_kwargs);
   const name = nameOfType(type);
   if (isEdited)

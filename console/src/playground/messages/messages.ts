@@ -1,3 +1,6 @@
+import { isObject } from "../../parts/is-object.ts";
+import { contentText } from "../../parts/message-text.ts";
+
 /**
  * A message from a stream (an instance of LangChain's classes) or from a state (its JSON). A graph may store
  * any value under `messages`, so no field is certain.
@@ -44,22 +47,6 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const nameOfType = (type: string): string => NAMES.get(type) ?? type;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
-
-export const textOf = (content: unknown): string => {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content
-    .map((block: unknown) => {
-      if (typeof block === "string") return block;
-      return isObject(block) && block["type"] === "text" && typeof block["text"] === "string"
-        ? block["text"]
-        : "";
-    })
-    .join("");
-};
 
 /** Types with a LangChain class. A tool message also needs the id of its call. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set([
@@ -186,7 +173,7 @@ export const rowsOf = (messages: readonly ShownMessage[], before: readonly Row[]
     const results = calls ? resultsOf(message, answers) : [];
     for (const result of results) shown.add(result);
     const id = message.id ?? "";
-    if (open !== undefined && calls && !starts.has(id) && textOf(message.content).trim() === "") {
+    if (open !== undefined && calls && !starts.has(id) && contentText(message.content).trim() === "") {
       open.more.push(message);
       open.results.push(...results);
       return;

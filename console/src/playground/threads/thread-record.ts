@@ -1,9 +1,9 @@
+import { contentText } from "../../parts/message-text.ts";
 import type { Interrupt, ThreadStatus } from "@langchain/langgraph-sdk";
 import { useQuery, type QueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { refetchEvery } from "../../server/queries.ts";
 import { useConnection } from "../../server/connection.tsx";
-import { textOf } from "../messages/messages.ts";
 
 /** A thread without its values, which may be large. */
 export interface ThreadRecord {
@@ -68,7 +68,7 @@ export const FIRST_MESSAGE = { first: "values.messages[0].content" } as const;
 
 /** Undefined if the message has no text. */
 export const firstWords = (content: unknown): string | undefined => {
-  const text = textOf(content).trim().replace(/\s+/g, " ");
+  const text = contentText(content).trim().replace(/\s+/g, " ");
   return text === "" ? undefined : text.slice(0, TITLE_CHARACTERS);
 };
 

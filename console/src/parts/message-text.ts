@@ -1,4 +1,4 @@
-import { isObject } from "../parts/is-object.ts";
+import { isObject } from "./is-object.ts";
 
 const textOfBlock = (block: unknown): string => {
   if (typeof block === "string") return block;
@@ -8,7 +8,7 @@ const textOfBlock = (block: unknown): string => {
 };
 
 /** The text of a message's content, without images and calls. */
-export const textOf = (content: unknown): string => {
+export const contentText = (content: unknown): string => {
   if (typeof content === "string") return content;
   return Array.isArray(content) ? (content as unknown[]).map(textOfBlock).join("") : "";
 };
