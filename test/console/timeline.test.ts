@@ -6,9 +6,9 @@ import {
   originOfError,
   parentRow,
   rowsOf,
-  slowestNode,
   tickOf,
 } from "../../console/src/parts/timeline/rows.ts";
+import { slowestNode } from "../../console/src/parts/timeline/spans.ts";
 import { sumOf, type Span, type Trace } from "../../console/src/parts/timeline/trace.ts";
 
 const span = (id: number, start_ms: number, end_ms: number | null, fields: Partial<Span> = {}): Span => ({

@@ -1,21 +1,9 @@
 import { useQuery, useQueryClient, type QueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { isOver, type Run } from "../parts/run.ts";
+import { ownTimes } from "../parts/timeline/spans.ts";
+import type { Trace } from "../parts/timeline/trace.ts";
 import { statusOf, useConnection, type Connection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
-
-/** From `GET /threads/{thread_id}/runs/{run_id}/trace`. */
-interface Span {
-  id: number;
-  parent: number | null;
-  kind: string;
-  name: string;
-  start_ms: number;
-  end_ms: number | null;
-}
-
-interface Trace {
-  attempts: { spans: Span[] }[];
-}
 
 export interface NodeTime {
   graphId: string;
@@ -35,35 +23,6 @@ const LISTED_AT_MOST = 100;
 const AT_ONCE = 4;
 const POLL_MS = 120_000;
 
-const covered = (times: readonly (readonly [start: number, end: number])[]): number => {
-  let [sum, until] = [0, -Infinity];
-  for (const [start, end] of [...times].sort(([one], [other]) => one - other)) {
-    sum += Math.max(0, end - Math.max(start, until));
-    until = Math.max(until, end);
-  }
-  return sum;
-};
-
-/** The time of each node that has ended, without the nodes inside it. */
-export const ownTimes = (spans: readonly Span[]): { name: string; ownMs: number }[] => {
-  const byId = new Map(spans.map((span) => [span.id, span]));
-  const inside = new Map<Span, [number, number][]>();
-  const nodes = spans.filter(({ kind, end_ms: end }) => kind === "node" && end !== null);
-  // A parent has a smaller id; other parents would make loops.
-  const around = ({ id, parent }: Span): Span | undefined =>
-    parent !== null && parent < id ? byId.get(parent) : undefined;
-  for (const node of nodes) {
-    let outer = around(node);
-    while (outer !== undefined && outer.kind !== "node") outer = around(outer);
-    if (outer === undefined) continue;
-    inside.set(outer, [...(inside.get(outer) ?? []), [node.start_ms, node.end_ms ?? node.start_ms]]);
-  }
-  return nodes.map((node) => ({
-    name: node.name,
-    ownMs: Math.max(0, (node.end_ms ?? node.start_ms) - node.start_ms - covered(inside.get(node) ?? [])),
-  }));
-};
-
 type Traced = Pick<Run, "run_id" | "thread_id" | "status" | "graph_id">;
 
 /** The trace of an ended run never changes. Undefined: the run was deleted. */
@@ -77,7 +36,9 @@ const ownTimesOf = (
     queryFn: async () => {
       try {
         const { attempts } = await request<Trace>("GET", `/threads/${threadId}/runs/${runId}/trace`);
-        return attempts.flatMap(({ spans }) => ownTimes(spans));
+        return attempts.flatMap(({ spans }) =>
+          ownTimes(spans).map(({ node, ownMs }) => ({ name: node.name, ownMs })),
+        );
       } catch (error) {
         if (statusOf(error) === 404) return null;
         throw error;

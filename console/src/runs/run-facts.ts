@@ -1,6 +1,7 @@
 import { durationOf, isOver } from "../parts/run.ts";
 import { durationText } from "../parts/time.tsx";
-import { attemptMs, slowestNode } from "../parts/timeline/rows.ts";
+import { attemptMs } from "../parts/timeline/rows.ts";
+import { slowestNode } from "../parts/timeline/spans.ts";
 import { costText, sumOf, type Trace } from "../parts/timeline/trace.ts";
 import { useNow } from "../parts/use-now.ts";
 import { attemptsText, type RunDetails } from "./run-record.ts";

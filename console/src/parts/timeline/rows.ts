@@ -1,3 +1,4 @@
+import { endOf, mapOf, parentOf } from "./spans.ts";
 import type { Attempt, Span, Trace } from "./trace.ts";
 
 export interface Row {
@@ -6,13 +7,6 @@ export interface Row {
   level: number;
   hasChildren: boolean;
 }
-
-/** A parent begins before its spans, so its id is smaller. Other parents would make loops. */
-const parentOf = ({ id, parent }: Span, byId: ReadonlyMap<number, Span>): Span | undefined =>
-  parent !== null && parent < id ? byId.get(parent) : undefined;
-
-const mapOf = (spans: readonly Span[]): ReadonlyMap<number, Span> =>
-  new Map(spans.map((span) => [span.id, span]));
 
 /** Each span below the one around it, by start, without what is inside folded spans. */
 export const rowsOf = (spans: readonly Span[], folded: ReadonlySet<number>): Row[] => {
@@ -40,10 +34,6 @@ export const parentRow = (rows: readonly Row[], index: number): number => {
   for (let at = index - 1; at >= 0; at -= 1) if ((rows[at]?.level ?? 1) < level) return at;
   return index;
 };
-
-/** Undefined: not known. @param totalMs when spans that run end */
-export const endOf = ({ end_ms: end, status }: Span, totalMs: number): number | undefined =>
-  end ?? (status === "running" ? totalMs : undefined);
 
 /** How long an attempt took, as far as the trace shows. */
 export const attemptMs = (
@@ -97,55 +87,6 @@ export const tickOf = (scaleMs: number): number => {
   }
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= least) ?? 10 * power;
-};
-
-const covered = (times: readonly (readonly [start: number, end: number])[]): number => {
-  let [sum, until] = [0, -Infinity];
-  for (const [start, end] of [...times].sort(([one], [other]) => one - other)) {
-    sum += Math.max(0, end - Math.max(start, until));
-    until = Math.max(until, end);
-  }
-  return sum;
-};
-
-export interface SlowNode {
-  name: string;
-  milliseconds: number;
-  times: number;
-  /** Its longest execution. */
-  id: number;
-}
-
-/** The node with the most time outside the nodes inside it. Executions of one name count together. */
-export const slowestNode = (spans: readonly Span[], totalMs: number): SlowNode | undefined => {
-  const byId = mapOf(spans);
-  const inside = new Map<Span, (readonly [number, number])[]>();
-  const nodes = spans.filter(({ kind }) => kind === "node");
-  for (const node of nodes) {
-    let around = parentOf(node, byId);
-    while (around !== undefined && around.kind !== "node") around = parentOf(around, byId);
-    const end = endOf(node, totalMs);
-    if (around === undefined || end === undefined) continue;
-    inside.set(around, [...(inside.get(around) ?? []), [node.start_ms, end]]);
-  }
-  const byName = new Map<string, SlowNode & { longest: number }>();
-  for (const node of nodes) {
-    const end = endOf(node, totalMs);
-    if (end === undefined) continue;
-    const own = Math.max(0, end - node.start_ms - covered(inside.get(node) ?? []));
-    const slow = byName.get(node.name) ?? {
-      name: node.name,
-      milliseconds: 0,
-      times: 0,
-      id: node.id,
-      longest: own,
-    };
-    slow.milliseconds += own;
-    slow.times += 1;
-    if (own > slow.longest) [slow.longest, slow.id] = [own, node.id];
-    byName.set(node.name, slow);
-  }
-  return [...byName.values()].sort((one, other) => other.milliseconds - one.milliseconds)[0];
 };
 
 /** The innermost failed span: an error passes from it through the spans around it. */

@@ -5,7 +5,7 @@ import { JsonView } from "../json.tsx";
 import { Status } from "../status.tsx";
 import { durationText } from "../time.tsx";
 import { Failure } from "./failure.tsx";
-import { endOf } from "./rows.ts";
+import { endOf } from "./spans.ts";
 import { KindIcon } from "./span-icons.tsx";
 import { costText, type ModelUsage, type Span } from "./trace.ts";
 import { useCurrency } from "./use-trace.ts";

@@ -4,7 +4,8 @@ import { useEffect, useMemo, useRef, useState, type CSSProperties, type Keyboard
 import { useIsWide } from "../../design/use-is-wide.ts";
 import { truncate } from "../../design/truncate.ts";
 import { durationText } from "../time.tsx";
-import { barOf, endOf, parentRow, rowsOf, tickOf, type Row } from "./rows.ts";
+import { endOf } from "./spans.ts";
+import { barOf, parentRow, rowsOf, tickOf, type Row } from "./rows.ts";
 import { KindIcon, StateIcon } from "./span-icons.tsx";
 import type { Span } from "./trace.ts";
 import styles from "./timeline.module.css";
