@@ -22,7 +22,13 @@ const HEAD_WITHIN_MS = 1_500;
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** One request creates the thread and starts its first run, so leaving the page loses no message. */
-export const NewThread = ({ assistant }: { assistant: Assistant | undefined }) => {
+export const NewThread = ({
+  assistant,
+  assistants,
+}: {
+  assistant: Assistant | undefined;
+  assistants: readonly Assistant[];
+}) => {
   const connection = useConnection();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
@@ -53,7 +59,7 @@ export const NewThread = ({ assistant }: { assistant: Assistant | undefined }) =
       if (isShown.current) navigate(`/threads/${threadId}`);
     },
   });
-  const starters = modesOf(schema).includes("Message") ? startersOf(assistant?.metadata) : [];
+  const starters = modesOf(schema).includes("Message") ? startersOf(assistant, assistants) : [];
   return (
     <div className={styles.new}>
       <div className={styles.welcome}>

@@ -139,7 +139,7 @@ export default function PlaygroundPage() {
       </div>
       <ErrorNotice error={error ?? record.error} />
       {threadId === undefined ? (
-        <NewThread assistant={assistant} />
+        <NewThread assistant={assistant} assistants={assistants} />
       ) : isMissing ? (
         <EmptyState
           icon={MessageCircleOff}

@@ -85,6 +85,7 @@ export const langgraphJson = ({ template, language }: ManifestFacts): string =>
       [template]: {
         path: `./src/${template}.${ENDINGS[language]}:graph`,
         description: `Example: ${TEMPLATE_HINTS[template]}. Try: ${TEMPLATE_QUESTIONS[template]}`,
+        starters: [TEMPLATE_QUESTIONS[template]],
       },
     },
     env: ".env",

@@ -5,6 +5,8 @@ import { ownField } from "../../platform/lib/names.ts";
 export interface GraphDefaults {
   config: JsonObject;
   context: JsonObject;
+  /** Questions to begin with, for user interfaces. */
+  starters: readonly string[];
 }
 
 const objectOr = (value: JsonValue | undefined): JsonObject =>
@@ -23,6 +25,7 @@ export const assistantDefaults = (
         {
           config: { ...defaults?.config, ...config },
           context: { ...defaults?.context, ...objectOr(context) },
+          starters: defaults?.starters ?? [],
         },
       ];
     }),

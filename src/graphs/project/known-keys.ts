@@ -103,7 +103,13 @@ export const LANGGRAPH_JSON_KEYS: Keys = {
   source: IMAGE,
 };
 
-export const GRAPH_KEYS: Keys = { path: true, description: true, config: true, context: true };
+export const GRAPH_KEYS: Keys = {
+  path: true,
+  description: true,
+  config: true,
+  context: true,
+  starters: true,
+};
 
 export const reviewKeys = (file: unknown): KeyReview => {
   const withoutEffect = new Map<string, string>();

@@ -65,18 +65,21 @@ export class GraphLoadError extends Error {
 }
 
 const graphPath = z.string().min(1);
+/** As many as the console shows, in characters that fit a button. */
+const starters = z.array(z.string().trim().min(1).max(500)).max(6);
 const describedGraph = z.object({
   path: graphPath,
   description: z.string().nullish(),
   config: storableConfig.nullish(),
   context: storableObject.nullish(),
+  starters: starters.nullish(),
 });
 const fileSchema = z.object({
   graphs: z.record(
     z.string().min(1),
     z.union([graphPath, describedGraph], {
       error:
-        'must be "file:export" or {"path": "file:export", "description": "…", "config": {…}, "context": {…}}',
+        'must be "file:export" or {"path": "file:export", "description": "…", "config": {…}, "context": {…}, "starters": ["…"]}',
     }),
     { error: 'must be an object like {"agent": "./graphs/agent.ts:graph"}' },
   ),
@@ -140,7 +143,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
       file: resolve(folder, reference.slice(0, colon)),
       exportName: reference.slice(colon + 1),
       description: graph.description ?? undefined,
-      defaults: { config: graph.config ?? {}, context: graph.context ?? {} },
+      defaults: { config: graph.config ?? {}, context: graph.context ?? {}, starters: graph.starters ?? [] },
     };
   });
   // The parser has dropped this key.

@@ -178,7 +178,12 @@ test("replicas that start at once create each system assistant once, and keep a 
 
 describe("the configuration of a graph's assistant in langgraph.json", () => {
   const GRAPH = "told";
-  const start = (said: { config?: JsonObject; context?: JsonObject; description?: string }) =>
+  const start = (said: {
+    config?: JsonObject;
+    context?: JsonObject;
+    description?: string;
+    starters?: string[];
+  }) =>
     createAssistantService({
       database: server.database,
       authorize: createAuthorize(),
@@ -224,6 +229,29 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
       2, 1,
     ]);
     expect(versions[1]).toMatchObject(FIRST);
+  });
+
+  test("keeps questions to begin with in the metadata, beside what users have added", async () => {
+    await start({ ...FIRST, starters: ["What is new?"] });
+    expect(await systemAssistant()).toMatchObject({
+      version: 1,
+      metadata: { created_by: "system", starters: ["What is new?"] },
+    });
+    await server.client.patch(`/assistants/${GRAPH}`).send({ metadata: { team: "a" } });
+    expect(await start({ ...FIRST, starters: ["What else?"] })).toEqual([GRAPH]);
+    expect(await systemAssistant()).toMatchObject({
+      metadata: { created_by: "system", team: "a", starters: ["What else?"] },
+    });
+    expect(await start(FIRST)).toEqual([GRAPH]);
+    expect(await systemAssistant()).toMatchObject({ metadata: { created_by: "system", team: "a" } });
+    expect(await systemAssistant()).not.toHaveProperty("metadata.starters");
+  });
+
+  test("leaves questions that a user has set", async () => {
+    await start(FIRST);
+    await server.client.patch(`/assistants/${GRAPH}`).send({ metadata: { starters: ["Mine?"] } });
+    await start({ ...FIRST, description: "Two" });
+    expect(await systemAssistant()).toMatchObject({ description: "Two", metadata: { starters: ["Mine?"] } });
   });
 
   test("does not overwrite a user's version until it changes", async () => {

@@ -3,7 +3,7 @@ import { assistantDefaults } from "../../../src/graphs/project/assistant-default
 import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
 import { aFile, failure } from "../helpers.ts";
 
-describe("the config and the context of a graph in langgraph.json", () => {
+describe("the config, the context and the questions of a graph in langgraph.json", () => {
   const read = async (graph: object) =>
     await readGraphConfig(
       await aFile("langgraph.json", JSON.stringify({ graphs: { agent: { path: "a:b", ...graph } } })),
@@ -16,24 +16,33 @@ describe("the config and the context of a graph in langgraph.json", () => {
     });
     expect(warning).toBeUndefined();
     expect(assistantDefaults(entries, {})).toEqual({
-      agent: { config: { recursion_limit: 9, tags: ["a"] }, context: { a: 1, b: 2 } },
+      agent: { config: { recursion_limit: 9, tags: ["a"] }, context: { a: 1, b: 2 }, starters: [] },
     });
     const configs = { agent: { recursion_limit: 10, context: { b: 3 } } };
     expect(assistantDefaults(entries, configs)).toEqual({
-      agent: { config: { recursion_limit: 10, tags: ["a"] }, context: { a: 1, b: 3 } },
+      agent: { config: { recursion_limit: 10, tags: ["a"] }, context: { a: 1, b: 3 }, starters: [] },
     });
+  });
+
+  it("has questions to begin with", async () => {
+    const { entries, warning } = await read({ starters: ["What is new?"] });
+    expect(warning).toBeUndefined();
+    expect(assistantDefaults(entries, {})["agent"]?.starters).toEqual(["What is new?"]);
   });
 
   it("are empty if neither sets them, whatever the graph's name", async () => {
     const entries = [{ id: "constructor" }, ...(await read({})).entries];
-    const nothing = { config: {}, context: {} };
+    const nothing = { config: {}, context: {}, starters: [] };
     expect(assistantDefaults(entries, {})).toEqual({ constructor: nothing, agent: nothing });
   });
 
-  it.each([{ config: { recursion_limit: "many" } }, { context: [] }, { config: { tags: ["\0"] } }])(
-    "are refused at the start if invalid: %j",
-    async (graph) => {
-      expect((await failure(read(graph))).message).toContain("graphs.agent");
-    },
-  );
+  it.each([
+    { config: { recursion_limit: "many" } },
+    { context: [] },
+    { config: { tags: ["\0"] } },
+    { starters: ["x".repeat(501)] },
+    { starters: "Hello?" },
+  ])("are refused at the start if invalid: %j", async (graph) => {
+    expect((await failure(read(graph))).message).toContain("graphs.agent");
+  });
 });

@@ -1,4 +1,6 @@
 import { MessageSquareText } from "lucide-react";
+import type { Assistant } from "@langchain/langgraph-sdk";
+import { isOfGraph } from "../../parts/assistants.ts";
 import { truncate } from "../../design/truncate.ts";
 import styles from "./starters.module.css";
 
@@ -6,9 +8,10 @@ const SHOWN_AT_MOST = 6;
 const CHARACTERS_AT_MOST = 500;
 const CHARACTERS_SHOWN = 140;
 
-/** Questions to begin with, from the metadata `starters` of an assistant. */
-export const startersOf = (metadata: Record<string, unknown> | null | undefined): string[] => {
-  const starters = metadata?.["starters"];
+/** Questions to begin with, from the metadata `starters` of the assistant, else of its graph's own assistant. */
+export const startersOf = (assistant: Assistant | undefined, assistants: readonly Assistant[]): string[] => {
+  const ofGraph = assistants.find((one) => one.graph_id === assistant?.graph_id && isOfGraph(one));
+  const starters = assistant?.metadata?.["starters"] ?? ofGraph?.metadata?.["starters"];
   if (!Array.isArray(starters)) return [];
   const texts = (starters as unknown[]).filter(
     (one): one is string => typeof one === "string" && one.trim() !== "" && one.length <= CHARACTERS_AT_MOST,

@@ -10,6 +10,8 @@ export interface SystemAssistant {
   description: string | null;
   config: JsonObject;
   context: JsonObject;
+  /** Beside `created_by`. */
+  metadata: { starters?: readonly string[] };
 }
 
 const PARAMETERS = {
@@ -18,12 +20,14 @@ const PARAMETERS = {
   descriptions: "text[]",
   configs: "jsonb[]",
   contexts: "jsonb[]",
+  metadatas: "jsonb[]",
 } as const;
 
 const wished = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>): string => `wished as (
-  select *, jsonb_build_object('description', description, 'config', config, 'context', context) as defaults
-  from unnest(${sql.assistantIds}, ${sql.graphIds}, ${sql.descriptions}, ${sql.configs}, ${sql.contexts})
-    as said (assistant_id, graph_id, description, config, context))`;
+  select *, jsonb_build_object('description', description, 'config', config, 'context', context) || metadata
+    as defaults
+  from unnest(${sql.assistantIds}, ${sql.graphIds}, ${sql.descriptions}, ${sql.configs}, ${sql.contexts}, ${sql.metadatas})
+    as said (assistant_id, graph_id, description, config, context, metadata))`;
 
 const COLUMNS_OF_NEW = [
   "assistant_id",
@@ -43,7 +47,7 @@ const ENSURE_SYSTEM_ASSISTANTS = statement(
   (sql) => `with ${wished(sql)},
 assistant as (
   insert into threadloom.assistants (${COLUMNS_OF_NEW.join(", ")})
-  select assistant_id, graph_id, graph_id, description, config, context, '{"created_by": "system"}', 1, defaults
+  select assistant_id, graph_id, graph_id, description, config, context, '{"created_by": "system"}' || metadata, 1, defaults
   from wished order by assistant_id
   on conflict (assistant_id) do nothing
   returning ${COLUMNS.join(", ")})
@@ -67,11 +71,14 @@ snapshot as (
   insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
   select a.assistant_id,
     (select max(v.version) + 1 from threadloom.assistant_versions v where v.assistant_id = a.assistant_id),
-    a.graph_id, a.name, wished.description, wished.config, wished.context, a.metadata, clock_timestamp()
+    a.graph_id, a.name, wished.description, wished.config, wished.context,
+    -- Those of a user stay.
+    case when a.defaults ? 'starters' then a.metadata - 'starters' else a.metadata end || wished.metadata,
+    clock_timestamp()
   from threadloom.assistants a join wished using (assistant_id) where a.assistant_id = any(${sql.ids})
   returning ${SNAPSHOT.join(", ")})
 update threadloom.assistants a set version = s.version, description = s.description, config = s.config,
-  context = s.context, updated_at = s.created_at, defaults = wished.defaults
+  context = s.context, metadata = s.metadata, updated_at = s.created_at, defaults = wished.defaults
 from snapshot s join wished using (assistant_id) where a.assistant_id = s.assistant_id
 returning a.graph_id`,
 );
@@ -82,6 +89,7 @@ const listsOf = (assistants: readonly SystemAssistant[]) => ({
   descriptions: assistants.map(({ description }) => description),
   configs: assistants.map(({ config }) => JSON.stringify(config)),
   contexts: assistants.map(({ context }) => JSON.stringify(context)),
+  metadatas: assistants.map(({ metadata }) => JSON.stringify(metadata)),
 });
 
 export const createSystemAssistantRepository = (database: Database) => ({

@@ -9,6 +9,8 @@ import type { SystemAssistantRepository } from "./repository.ts";
 export interface AssistantDefaults {
   config?: JsonObject | undefined;
   context?: JsonObject | undefined;
+  /** Kept as the metadata `starters`. */
+  starters?: readonly string[] | undefined;
 }
 
 export const createSystemAssistants = (
@@ -27,9 +29,16 @@ export const createSystemAssistants = (
   ): Promise<string[]> {
     const visibility = await authorize(caller, "assistants", "create", { graph_id: "", metadata: {} });
     const assistants = graphIds.map((graphId) => {
-      const { config = {}, context = {} } = ownField(defaults, graphId) ?? {};
+      const { config = {}, context = {}, starters = [] } = ownField(defaults, graphId) ?? {};
       const description = graphs.description(graphId) ?? null;
-      return { assistantId: systemAssistantId(graphId), graphId, description, config, context };
+      return {
+        assistantId: systemAssistantId(graphId),
+        graphId,
+        description,
+        config,
+        context,
+        metadata: starters.length === 0 ? {} : { starters },
+      };
     });
     await repository.ensure(visibility, assistants);
     return await repository.revise(visibility, assistants);
