@@ -153,6 +153,38 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
     );
   });
 
+  test("keeps what was written while other threads are shown, until it is sent", async () => {
+    const { page } = shown;
+    const first = await aQuestion("free", "First");
+    await aQuestion("mail", "Second");
+    const answer = page.getByLabel("Answer", { exact: true });
+    const show = async (key: string, title: string): Promise<void> => {
+      await page.getByRole("main").focus();
+      await page.keyboard.press(key);
+      await isSelected(title);
+    };
+    await open();
+    await isSelected("First");
+    await answer.fill("red");
+    await show("j", "Second");
+    await page.getByLabel("to", { exact: true }).fill("bob@example.com");
+    await show("k", "First");
+    expect(await answer.inputValue()).toBe("red");
+    await show("j", "Second");
+    await page.getByRole("button", { name: "Undo the changes" }).waitFor();
+    expect(await page.getByLabel("to", { exact: true }).inputValue()).toBe("bob@example.com");
+    await page.getByRole("button", { name: "Undo the changes" }).click();
+    await show("k", "First");
+    await page.getByRole("button", { name: "Answer", exact: true }).click();
+    await isSelected("Second");
+    expect(await answerOf(first)).toBe('Answered: "red"');
+    expect(await page.getByRole("button", { name: "Undo the changes" }).count()).toBe(0);
+    // The same task asks again.
+    expect(
+      await page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('answer'))"),
+    ).toEqual([]);
+  });
+
   test("keeps what was written if somebody else answers first, and says that a thread is gone", async () => {
     const { page } = shown;
     const threadId = await aQuestion("free", "Contested");

@@ -250,6 +250,16 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the chat of a thread", { ti
     await starters.getByRole("button").click();
     expect(await box().inputValue()).toBe("What is new?");
     await focusedBox().waitFor();
+    const own = await server.client
+      .patch("/assistants/agent")
+      .send({ metadata: { starters: ["Of the graph?"] } });
+    expect(own.status).toBe(200);
+    const other = await server.client
+      .post("/assistants")
+      .send({ graph_id: "agent", name: "Without starters" });
+    await page.reload();
+    await shown.go(`/?assistant=${(other.body as { assistant_id: string }).assistant_id}`);
+    await starters.getByRole("button", { name: "Of the graph?" }).waitFor();
   });
 
   test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {

@@ -117,6 +117,22 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     await keys.waitFor({ state: "detached" });
   });
 
+  test("goes to a recent thread from the palette", async () => {
+    const { page, server } = shown;
+    const { body } = await server.client
+      .post("/threads")
+      .send({ metadata: { title: "About the blue loom" } });
+    await shown.go("/runs");
+    await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByLabel("Search commands").fill("blue loom");
+    await page.getByRole("option", { name: "About the blue loom" }).waitFor();
+    await page.keyboard.press("Enter");
+    const { thread_id: threadId } = body as { thread_id: string };
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#/threads/${threadId}`);
+    await page.getByRole("heading", { level: 1, name: "About the blue loom" }).waitFor();
+  });
+
   test("leaves keys to a text that is being written", async () => {
     const { page } = shown;
     await shown.go("/");

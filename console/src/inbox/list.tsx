@@ -1,7 +1,8 @@
 import { Link } from "wouter";
 import { truncate } from "../design/truncate.ts";
+import { threadName } from "../parts/thread-name.ts";
 import { Time } from "../parts/time.tsx";
-import { assigneeOf, graphOf, nameOf, type WaitingThread } from "./waiting-list.ts";
+import { assigneeOf, graphOf, type WaitingThread } from "./waiting-list.ts";
 import styles from "./inbox.module.css";
 
 interface ListProps {
@@ -15,7 +16,7 @@ export const List = ({ threads, selected, onEnter }: ListProps) => (
   <ul className={styles.threads} aria-label="Waiting threads">
     {threads.map((thread) => {
       const { thread_id: id, state_updated_at: since } = thread;
-      const name = truncate(nameOf(thread, thread.extracted?.first));
+      const name = truncate(threadName(thread));
       const assignee = assigneeOf(thread);
       return (
         <li key={id}>

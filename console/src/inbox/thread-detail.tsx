@@ -15,6 +15,7 @@ import {
   QuestionCards,
 } from "../parts/interrupts/interrupts.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { threadName } from "../parts/thread-name.ts";
 import { Time } from "../parts/time.tsx";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection } from "../server/connection.tsx";
@@ -22,7 +23,7 @@ import { sendAnswer } from "./answer.ts";
 import { Assignee } from "./assignee.tsx";
 import { Extract } from "./extract.tsx";
 import { useQuestion, useSelectedThread, type SelectedThread, type StoredQuestion } from "./question.ts";
-import { assigneeOf, graphOf, nameOf } from "./waiting-list.ts";
+import { assigneeOf, graphOf } from "./waiting-list.ts";
 import styles from "./inbox.module.css";
 
 /** A key that was meant for the thread before must not accept what nobody has read. */
@@ -99,7 +100,7 @@ const Head = ({
   first,
 }: ThreadDetailProps & { thread: SelectedThread }) => {
   const [, navigate] = useLocation();
-  const name = nameOf(thread, first);
+  const name = threadName({ ...thread, extracted: { first } });
   return (
     <header className={styles.about}>
       <div className={styles.title}>
@@ -152,7 +153,8 @@ const Answer = ({ thread, question, isClosed, entered, onAnswered }: AnswerProps
   const send = useMutation({
     mutationFn: ({ responses }: { responses: Record<string, unknown> | undefined; words: string }) =>
       sendAnswer(connection, { ...thread, state_updated_at: question.revision }, responses),
-    onSuccess: (_, { words }) => onAnswered({ threadId, name: nameOf(thread, question.first), words }),
+    onSuccess: (_, { words }) =>
+      onAnswered({ threadId, name: threadName({ ...thread, extracted: { first: question.first } }), words }),
     onError: () => queries.invalidateQueries({ queryKey: WAITING_KEY }),
   });
   const commands = useMemo<Command[]>(
@@ -190,6 +192,7 @@ const Answer = ({ thread, question, isClosed, entered, onAnswered }: AnswerProps
         {interrupts.length > 0 ? (
           <QuestionCards
             interrupts={interrupts}
+            since={question.revision}
             isClosed={isClosed}
             showsKeys
             onAnswer={(responses, words) => send.mutateAsync({ responses, words })}

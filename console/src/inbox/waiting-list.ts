@@ -1,14 +1,11 @@
 import { useInfiniteQuery, type InfiniteData, type QueryClient } from "@tanstack/react-query";
+import { FIRST_MESSAGE, type NamedThread } from "../parts/thread-name.ts";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection, type SearchPage } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
-import { contentText } from "../parts/message-text.ts";
 
-export interface WaitingThread {
-  thread_id: string;
+export interface WaitingThread extends NamedThread {
   state_updated_at: string;
-  metadata: Record<string, unknown> | null;
-  extracted?: { first?: unknown };
 }
 
 export type Order = "asc" | "desc";
@@ -31,7 +28,7 @@ export const useWaitingList = (order: Order) => {
         sort_by: "state_updated_at",
         sort_order: order,
         select: ["thread_id", "state_updated_at", "metadata"],
-        extract: { first: "values.messages[0].content" },
+        extract: FIRST_MESSAGE,
       }),
     getNextPageParam: ({ cursor }) => cursor,
     // Reading several pages again takes long.
@@ -59,17 +56,6 @@ export const dropFromList = async (queries: QueryClient, threadId: string): Prom
 const textIn = (metadata: WaitingThread["metadata"], key: string): string | undefined => {
   const text = metadata?.[key];
   return typeof text === "string" && text.trim() !== "" ? text : undefined;
-};
-
-const NAME_CHARACTERS = 120;
-
-/** The title, else the first message, else the id. */
-export const nameOf = (
-  { thread_id, metadata }: Omit<WaitingThread, "extracted">,
-  first?: unknown,
-): string => {
-  const message = contentText(first).trim().replace(/\s+/g, " ").slice(0, NAME_CHARACTERS);
-  return textIn(metadata, "title") ?? textIn(metadata, "thread_name") ?? (message || thread_id);
 };
 
 export const graphOf = ({ metadata }: Pick<WaitingThread, "metadata">): string | undefined =>

@@ -6,6 +6,8 @@ export interface Command {
   label: string;
   /** The heading in the palette and in the list of keys, e.g. `Thread`. */
   group: string;
+  /** If several commands of a group may have one label. */
+  id?: string;
   /** As tinykeys writes it: `n`, `Shift+?`, `$mod+k`. */
   keys?: string;
   /** Whether `keys` also work while a text is written. */

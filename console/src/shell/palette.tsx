@@ -1,6 +1,7 @@
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import { Search } from "lucide-react";
+import { useRecentThreads } from "./recent-threads.ts";
 import { keysText, useAllCommands, type Command } from "../parts/commands.tsx";
 import styles from "./palette.module.css";
 
@@ -19,9 +20,9 @@ const groupsOf = (commands: readonly Command[]): Group[] => {
   return [...groups].map(([value, items]) => ({ value, items }));
 };
 
-/** Lists all commands that are possible now. Open as long as it is rendered. */
+/** Lists all commands that are possible now, and the threads to go to. Open as long as it is rendered. */
 export default function Palette({ onClose }: { onClose(): void }) {
-  const groups = groupsOf(useAllCommands());
+  const groups = groupsOf([...useAllCommands(), ...useRecentThreads()]);
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>
@@ -50,7 +51,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
                   <Autocomplete.Collection>
                     {(command: Command) => (
                       <Autocomplete.Item
-                        key={`${command.group} ${command.label}`}
+                        key={`${command.group} ${command.id ?? command.label}`}
                         value={command}
                         className={styles.item}
                         onClick={() => {

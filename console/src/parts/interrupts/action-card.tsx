@@ -5,9 +5,11 @@ import { CardFrame, KeyHint, type CardPlace } from "./card-frame.tsx";
 import { Description } from "./description.tsx";
 import { GrowingText } from "./growing-text.tsx";
 import { JsonAnswer, wordsOf, type WrittenJson } from "./json-answer.tsx";
+import { useWritten } from "./written.ts";
 import styles from "./interrupts.module.css";
 
 const ARGUMENTS_SHOWN = 40;
+const NONE: [name: string, value: unknown][] = [];
 
 interface ActionFormProps {
   card: ActionCard;
@@ -17,22 +19,28 @@ interface ActionFormProps {
 
 export const ActionForm = ({ card, place, onAnswer }: ActionFormProps) => {
   const { action, args, allowed, words } = card;
-  const [changed, setChanged] = useState<ReadonlyMap<string, unknown>>(new Map());
+  const [changes, setChanges] = useWritten<[name: string, value: unknown][]>("arguments", NONE);
+  const changed = new Map(changes);
   const [round, setRound] = useState(0);
-  const [text, setText] = useState("");
+  const [text, setText] = useWritten("text", "");
   const [isJson, setIsJson] = useState(false);
   const [json, setJson] = useState<WrittenJson>();
   const mayEdit = allowed.includes("edit");
-  const isEdited = changed.size > 0;
-  const hasFault = [...changed.values()].some((value) => value === undefined);
+  const [invalid, setInvalid] = useState<ReadonlySet<string>>(new Set());
+  const hasFault = invalid.size > 0;
+  const isEdited = changed.size > 0 || hasFault;
 
   const change = (name: string, value: unknown): void => {
     const next = new Map(changed).set(name, value);
-    if (value === args[name]) next.delete(name);
-    setChanged(next);
+    if (value === undefined || value === args[name]) next.delete(name);
+    const faults = new Set(invalid).add(name);
+    if (value !== undefined) faults.delete(name);
+    setInvalid(faults);
+    setChanges([...next]);
   };
   const undo = (): void => {
-    setChanged(new Map());
+    setChanges(NONE);
+    setInvalid(new Set());
     setRound(round + 1);
   };
   const decide = (answer: ActionAnswer): void =>
@@ -108,7 +116,13 @@ export const ActionForm = ({ card, place, onAnswer }: ActionFormProps) => {
     >
       {card.title !== undefined && <code>{action}</code>}
       {card.description !== undefined && <Description text={card.description} />}
-      <Arguments key={round} args={args} isReadOnly={!mayEdit || isJson} onChange={change} />
+      <Arguments
+        key={round}
+        args={args}
+        changed={changed}
+        isReadOnly={!mayEdit || isJson}
+        onChange={change}
+      />
       {isJson && <JsonAnswer onChange={setJson} />}
       {!isJson && allowed.includes("respond") && (
         <ResponseBox label={words.text} text={text} onChange={setText} />
@@ -119,10 +133,12 @@ export const ActionForm = ({ card, place, onAnswer }: ActionFormProps) => {
 
 const Arguments = ({
   args,
+  changed,
   isReadOnly,
   onChange,
 }: {
   args: Record<string, unknown>;
+  changed: ReadonlyMap<string, unknown>;
   isReadOnly: boolean;
   onChange(name: string, value: unknown): void;
 }) => {
@@ -135,6 +151,7 @@ const Arguments = ({
           key={name}
           name={name}
           value={value}
+          written={changed.get(name) ?? value}
           isReadOnly={isReadOnly}
           onChange={(next) => onChange(name, next)}
         />

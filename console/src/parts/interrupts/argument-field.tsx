@@ -8,6 +8,8 @@ import styles from "./interrupts.module.css";
 interface ArgumentFieldProps {
   name: string;
   value: unknown;
+  /** What was written before, else the value. */
+  written: unknown;
   isReadOnly: boolean;
   /** Undefined while the input is not a valid value. */
   onChange(value: unknown): void;
@@ -17,14 +19,15 @@ const CHARACTERS_SHOWN = 2_000;
 /** The layout of a field of megabytes blocks the page. */
 const EDITED_AT_MOST = 20_000;
 
-export const ArgumentField = ({ name, value, isReadOnly, onChange }: ArgumentFieldProps) => {
+export const ArgumentField = ({ name, value, written, isReadOnly, onChange }: ArgumentFieldProps) => {
   const [isEditing, setIsEditing] = useState(false);
   const length = useMemo(
     () => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).length,
     [value],
   );
   const isTooLong = !isReadOnly && !isEditing && length > EDITED_AT_MOST;
-  if (!isReadOnly && !isTooLong) return <EditedField name={name} value={value} onChange={onChange} />;
+  if (!isReadOnly && !isTooLong)
+    return <EditedField name={name} value={value} written={written} onChange={onChange} />;
   return (
     <>
       <ReadField name={name} value={value} />
@@ -54,13 +57,17 @@ const ReadField = ({ name, value }: { name: string; value: unknown }) => (
 /** A longer text, or one of several lines, has an editor that grows. */
 const LINE_CHARACTERS = 80;
 
-const EditedField = ({ name, value, onChange }: Omit<ArgumentFieldProps, "isReadOnly">) => {
+const EditedField = ({ name, value, written, onChange }: Omit<ArgumentFieldProps, "isReadOnly">) => {
   const id = useId();
-  const [text, setText] = useState(() => String(value));
+  const [text, setText] = useState(() => String(written));
   if (typeof value === "boolean")
     return (
       <label className="row">
-        <input type="checkbox" defaultChecked={value} onChange={({ target }) => onChange(target.checked)} />
+        <input
+          type="checkbox"
+          defaultChecked={written === true}
+          onChange={({ target }) => onChange(target.checked)}
+        />
         {name}
       </label>
     );
@@ -93,14 +100,14 @@ const EditedField = ({ name, value, onChange }: Omit<ArgumentFieldProps, "isRead
     return (
       <JsonEditor
         label={name}
-        initial={value ?? null}
+        initial={written ?? null}
         rows={3}
-        onChange={(written) => onChange(written === undefined ? undefined : written.json)}
+        onChange={(parsed) => onChange(parsed?.json)}
       />
     );
-  const change = (written: string): void => {
-    setText(written);
-    onChange(written);
+  const change = (changed: string): void => {
+    setText(changed);
+    onChange(changed);
   };
   return (
     <div className={styles.field}>

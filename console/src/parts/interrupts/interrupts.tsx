@@ -38,6 +38,7 @@ export const InterruptPanel = ({ record, next, onAnswer, onContinue }: Interrupt
         <QuestionCards
           key={key}
           interrupts={interrupts}
+          since={record?.state_updated_at ?? ""}
           onAnswer={async (responses) => {
             await onAnswer(responses);
             void queries.invalidateQueries({ queryKey: WAITING_KEY });

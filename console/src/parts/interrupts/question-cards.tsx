@@ -7,10 +7,13 @@ import type { CardAnswer } from "./card.ts";
 import type { CardPlace } from "./card-frame.tsx";
 import { questionOf } from "./questions.ts";
 import { TextForm } from "./text-card.tsx";
+import { forgetWritten, QuestionName } from "./written.ts";
 import styles from "./interrupts.module.css";
 
 interface QuestionCardsProps {
   interrupts: readonly Interrupt[];
+  /** When the thread began to wait. The id of an interrupt is the same for all questions of a task. */
+  since: string;
   /** The thread no longer waits: the cards can be read, but not sent. */
   isClosed?: boolean;
   showsKeys?: boolean;
@@ -21,6 +24,7 @@ interface QuestionCardsProps {
 /** One card at a time. All are answered together, because the first answer alone would start a run. */
 export const QuestionCards = ({
   interrupts,
+  since,
   isClosed = false,
   showsKeys = false,
   onAnswer,
@@ -35,6 +39,7 @@ export const QuestionCards = ({
 
   const [hasMoved, setHasMoved] = useState(false);
 
+  const nameOf = (index: number): string => `${since} ${interrupts[0]?.id ?? ""} ${index}`;
   const show = (index: number): void => {
     setHasMoved(true);
     setShown(index);
@@ -53,10 +58,13 @@ export const QuestionCards = ({
     });
     setIsSending(true);
     const words = cards.length === 1 ? answer.words : `Answered ${cards.length} questions`;
-    onAnswer(Object.fromEntries(responses), words).catch(() => {
-      setIsSending(false);
-      setAnswers(answers);
-    });
+    onAnswer(Object.fromEntries(responses), words).then(
+      () => cards.forEach((_, each) => forgetWritten(nameOf(each))),
+      () => {
+        setIsSending(false);
+        setAnswers(answers);
+      },
+    );
   };
 
   const position = cards.length > 1 && (
@@ -93,10 +101,14 @@ export const QuestionCards = ({
           showsKeys,
         };
         const onDecide = (answer: CardAnswer): void => decide(index, answer);
-        return card.kind === "action" ? (
-          <ActionForm key={index} card={card} place={place} onAnswer={onDecide} />
-        ) : (
-          <TextForm key={index} card={card} place={place} onAnswer={onDecide} />
+        return (
+          <QuestionName key={index} value={nameOf(index)}>
+            {card.kind === "action" ? (
+              <ActionForm card={card} place={place} onAnswer={onDecide} />
+            ) : (
+              <TextForm card={card} place={place} onAnswer={onDecide} />
+            )}
+          </QuestionName>
         );
       })}
     </fieldset>

@@ -7,6 +7,7 @@ import { Description } from "./description.tsx";
 import { GrowingText } from "./growing-text.tsx";
 import { JsonAnswer, wordsOf, type WrittenJson } from "./json-answer.tsx";
 import { TextDifference } from "./text-difference.tsx";
+import { useWritten } from "./written.ts";
 import styles from "./interrupts.module.css";
 
 type Kind = "draft" | "text" | "json";
@@ -26,9 +27,9 @@ interface TextFormProps {
 /** Boxes start empty and cannot be sent empty, so no click gives consent by accident. */
 export const TextForm = ({ card, place, onAnswer }: TextFormProps) => {
   const { title, draft, options } = card;
-  const [kind, setKind] = useState<Kind>(draft === undefined ? "text" : "draft");
-  const [text, setText] = useState("");
-  const [edited, setEdited] = useState(draft ?? "");
+  const [kind, setKind] = useWritten<Kind>("kind", draft === undefined ? "text" : "draft");
+  const [text, setText] = useWritten("text", "");
+  const [edited, setEdited] = useWritten("draft", draft ?? "");
   const [json, setJson] = useState<WrittenJson>();
   const id = useId();
   const isEdited = kind === "draft" && edited !== draft;

@@ -2,15 +2,12 @@ import { useInfiniteQuery, useQuery, type InfiniteData } from "@tanstack/react-q
 import { useEffect, useMemo, useState } from "react";
 import { refetchEvery } from "../../server/queries.ts";
 import { useConnection, type SearchPage } from "../../server/connection.tsx";
-import { FIRST_MESSAGE } from "./thread-record.ts";
+import { FIRST_MESSAGE, type NamedThread } from "../../parts/thread-name.ts";
 import type { ThreadSearch } from "./thread-search.ts";
 
-export interface ListedThread {
-  thread_id: string;
+export interface ListedThread extends NamedThread {
   status: string;
   updated_at: string;
-  metadata: Record<string, unknown> | null;
-  extracted?: { first?: unknown };
 }
 
 const PAGE = 50;

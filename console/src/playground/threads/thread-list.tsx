@@ -13,7 +13,7 @@ import { useNow } from "../../parts/use-now.ts";
 import { useDeleteThreads } from "./delete-threads.ts";
 import { useListedThreads, type ListedThread } from "./listed-threads.ts";
 import { rowsOf } from "./thread-groups.ts";
-import { nameOf } from "./thread-row.tsx";
+import { threadName } from "../../parts/thread-name.ts";
 import { ThreadRows } from "./thread-rows.tsx";
 import { useThreadSelection } from "./thread-selection.ts";
 import { readSearch, type ThreadSearch } from "./thread-search.ts";
@@ -28,7 +28,7 @@ const STATUSES = [
 ] as const;
 
 const contains = (thread: ListedThread, words: string): boolean =>
-  `${nameOf(thread)} ${JSON.stringify(thread.metadata)}`.toLowerCase().includes(words);
+  `${threadName(thread)} ${JSON.stringify(thread.metadata)}`.toLowerCase().includes(words);
 
 const searchedText = (
   count: number,
@@ -199,7 +199,7 @@ export const ThreadList = ({ current, onChoose, onCurrentDeleted }: ThreadListPr
         <Confirmation
           question={
             deleting.length === 1 && deleting[0] !== undefined
-              ? `Delete thread “${nameOf(deleting[0])}” with all its checkpoints?`
+              ? `Delete thread “${threadName(deleting[0])}” with all its checkpoints?`
               : `Delete ${deleting.length} threads with all their checkpoints?`
           }
           action="Delete"

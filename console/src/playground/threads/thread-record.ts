@@ -1,4 +1,4 @@
-import { contentText } from "../../parts/message-text.ts";
+import { FIRST_MESSAGE, firstWords } from "../../parts/thread-name.ts";
 import type { Interrupt, ThreadStatus } from "@langchain/langgraph-sdk";
 import { useQuery, type QueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -61,17 +61,6 @@ export const renewThread = async (queries: QueryClient, threadId: string | undef
   ]);
 };
 
-const TITLE_CHARACTERS = 80;
-
-/** `extract` of a search: the text that names a thread without a title. */
-export const FIRST_MESSAGE = { first: "values.messages[0].content" } as const;
-
-/** Undefined if the message has no text. */
-export const firstWords = (content: unknown): string | undefined => {
-  const text = contentText(content).trim().replace(/\s+/g, " ");
-  return text === "" ? undefined : text.slice(0, TITLE_CHARACTERS);
-};
-
 /** @param revision changes when the thread may have a first message */
 export const useFirstWords = (threadId: string, isWanted: boolean, revision: string): string | undefined => {
   const { request } = useConnection();
@@ -92,9 +81,4 @@ export const useFirstWords = (threadId: string, isWanted: boolean, revision: str
   // The first message never changes.
   if (data != null && known === undefined) setKnown(data);
   return known;
-};
-
-export const titleOf = (metadata: Record<string, unknown> | null | undefined): string | undefined => {
-  const title = metadata?.["title"] ?? metadata?.["thread_name"];
-  return typeof title === "string" && title !== "" ? title : undefined;
 };

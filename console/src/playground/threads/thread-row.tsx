@@ -1,14 +1,10 @@
 import { Trash2 } from "lucide-react";
 import { Link } from "wouter";
+import { threadName } from "../../parts/thread-name.ts";
 import { IconButton } from "../../design/icon-button.tsx";
 import type { ListedThread } from "./listed-threads.ts";
 import { ageText } from "./thread-groups.ts";
-import { firstWords, titleOf } from "./thread-record.ts";
 import styles from "./thread-list.module.css";
-
-/** The title, else the first message, else the id. */
-export const nameOf = ({ thread_id, metadata, extracted }: ListedThread): string =>
-  titleOf(metadata) ?? firstWords(extracted?.first) ?? thread_id;
 
 const STATUS_WORDS: ReadonlyMap<string, string> = new Map([
   ["busy", "running"],
@@ -30,7 +26,7 @@ interface ThreadRowProps {
 
 export const ThreadRow = (props: ThreadRowProps) => {
   const { thread, now, isCurrent, isSelected, isActive, onChoose, onSelect, onDelete } = props;
-  const name = nameOf(thread);
+  const name = threadName(thread);
   const words = STATUS_WORDS.get(thread.status);
   const tabIndex = isActive ? 0 : -1;
   return (

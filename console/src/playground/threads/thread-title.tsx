@@ -2,7 +2,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { ErrorNotice } from "../../parts/notice.tsx";
 import { useConnection } from "../../server/connection.tsx";
-import { renewThread, titleOf, useFirstWords, type ThreadRecord } from "./thread-record.ts";
+import { titleOf } from "../../parts/thread-name.ts";
+import { renewThread, useFirstWords, type ThreadRecord } from "./thread-record.ts";
 import styles from "./thread-title.module.css";
 
 const NO_NAME = "Unnamed";
