@@ -7,6 +7,7 @@ import { createKeyRepository, type KeyRepository } from "../../src/access/keys/r
 import { eventually } from "../helpers/conditions.ts";
 import { reasonForNoBrowser, SLOW_MS, type OpenConsole } from "./browser.ts";
 import { openTestDatabase } from "../helpers/test-database.ts";
+import { tabTo } from "./keyboard.ts";
 import { onConsole } from "./on-console.ts";
 
 /** Permissions in the console, and accessibility: with the keyboard alone, on a phone, in dark mode. */
@@ -170,61 +171,44 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with API keys", { timeout: 
       input: { messages: [] },
       after_seconds: 3_600,
     });
-    const focused = (): Promise<string> =>
-      page.evaluate(`(() => {
-        const one = document.activeElement;
-        const label = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent ?? "";
-        return label.trim();
-      })()`);
-    const tabTo = async (name: string | RegExp): Promise<void> => {
-      const seen: string[] = [];
-      for (let steps = 0; steps < 150; steps += 1) {
-        const label = await focused();
-        if (typeof name === "string" ? label === name : name.test(label)) return;
-        seen.push(label.slice(0, 30));
-        await page.keyboard.press("Tab");
-      }
-      throw new Error(`Tab never came to ${String(name)}, but to: ${seen.join(" | ")}`);
-    };
-
     // The field is focused when it appears.
     await page.getByLabel(/API key/).waitFor();
     await page.keyboard.type(KEY);
     await page.keyboard.press("Enter");
     await page.getByRole("navigation").waitFor();
 
-    await tabTo("Runs");
+    await tabTo(page, "Runs");
     await page.keyboard.press("Enter");
     await page.locator(`tr[data-run="${run_id}"]`).waitFor();
-    await tabTo(`…${run_id.slice(-8)}`);
+    await tabTo(page, `…${run_id.slice(-8)}`);
     await page.keyboard.press("Enter");
     const main = page.getByRole("main");
     await main.getByRole("button", { name: "Cancel" }).waitFor();
-    await tabTo("Cancel");
+    await tabTo(page, "Cancel");
     await page.keyboard.press("Enter");
     const question = page.getByRole("dialog", { name: "Cancel this run?" });
     await question.waitFor();
-    await tabTo("Interrupt");
+    await tabTo(page, "Interrupt");
     await page.keyboard.press("Enter");
     await question.waitFor({ state: "detached" });
     await main.getByText("interrupted").first().waitFor();
 
-    await tabTo("Playground");
+    await tabTo(page, "Playground");
     await page.keyboard.press("Enter");
     const assistant = page.getByLabel("Assistant", { exact: true });
     await assistant.waitFor();
-    await tabTo("Assistant");
+    await tabTo(page, "Assistant");
     await eventually("the approval is chosen", async () => {
       if ((await assistant.locator("option:checked").textContent()) === "approval") return true;
       await page.keyboard.press("ArrowDown");
       return undefined;
     });
-    await tabTo("Message");
+    await tabTo(page, "Message");
     await page.keyboard.type("a refund");
     await page.keyboard.press("Enter");
     const waiting = page.getByRole("region", { name: "The graph waits for an answer" });
     await waiting.waitFor();
-    await tabTo("approve");
+    await tabTo(page, "approve");
     await page.keyboard.press("Enter");
     await page
       .getByText(/^Sent: /)
@@ -299,8 +283,12 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
       after_seconds: 3_600,
     });
     const page = await (await browser.newContext()).newPage();
-    await page.goto(`${server.url}/console/#/runs`);
+    await page.goto(`${server.url}/console/#/`);
     await signIn(page, /token/, "alice-token");
+    await page.getByRole("textbox", { name: "Message" }).fill("a draft of Alice");
+    const stored = (): Promise<string> => page.evaluate("JSON.stringify({ ...sessionStorage })");
+    expect(await stored()).toContain("a draft of Alice");
+    await page.goto(`${server.url}/console/#/runs`);
     await page.locator(`tr[data-run="${run.run_id}"]`).waitFor();
     await page.getByRole("button", { name: "Forget the token" }).click();
     // Requests get no answer any more, so visible data was there before.
@@ -308,6 +296,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("with a project's own Auth",
     await signIn(page, /token/, "bob-token");
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     expect(await page.locator("tr[data-run]").count()).toBe(0);
+    expect(await stored()).not.toContain("Alice");
     await page.context().close();
   });
 });

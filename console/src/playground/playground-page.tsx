@@ -1,6 +1,6 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { MessageCircleOff, PanelLeft, PanelRight } from "lucide-react";
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import { Panel, PanelGroup, PanelResizeHandle } from "react-resizable-panels";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { Dialog } from "../design/dialog.tsx";
@@ -72,6 +72,7 @@ export default function PlaygroundPage() {
   const panel = usePanelTab(useIsWide(PANEL_AT_FIRST_FROM_REM));
   const [sheet, setSheet] = useState<"threads" | "panel" | "assistant">();
   const [isRenaming, setIsRenaming] = useState(false);
+  const rename = useCallback(() => setIsRenaming(true), []);
   const [said, setSaid] = useState("");
   const isMissing = record.data === null;
   const list = (
@@ -123,7 +124,7 @@ export default function PlaygroundPage() {
               record={record.data}
               assistant={assistant}
               onAssistant={hasRoomForThreads ? undefined : () => setSheet("assistant")}
-              onRename={() => setIsRenaming(true)}
+              onRename={rename}
               onCopied={setSaid}
             />
           )}

@@ -1,10 +1,11 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { Bot, Copy, Ellipsis, History, Pencil, Settings2, Trash2, Workflow } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { Confirmation } from "../../design/dialog.tsx";
 import { IconButton } from "../../design/icon-button.tsx";
-import { Menu } from "../../design/menu.tsx";
+import { Menu, type MenuItem } from "../../design/menu.tsx";
+import { useCommands, type Command } from "../../parts/commands.tsx";
 import { useDeleteThreads } from "./delete-threads.ts";
 import { summaryOf } from "../composer/run-options.ts";
 import type { ThreadRecord } from "./thread-record.ts";
@@ -32,12 +33,34 @@ export const ThreadMenu = ({ record, assistant, onAssistant, onRename, onCopied 
   const { options, setOptions } = useRunOptions(assistant?.assistant_id);
   const [hasOptions, setHasOptions] = useState(false);
   const summary = summaryOf(options);
-  const copyId = (id: string): void => {
-    navigator.clipboard.writeText(id).then(
-      () => onCopied("Copied."),
-      () => onCopied("Not copied: the browser did not allow it."),
-    );
-  };
+  const threadId = record?.thread_id;
+  const assistantId = assistant?.assistant_id;
+  const items = useMemo<MenuItem[]>(() => {
+    if (threadId === undefined) return [];
+    const copyId = (): void =>
+      void navigator.clipboard.writeText(threadId).then(
+        () => onCopied("Copied."),
+        () => onCopied("Not copied: the browser did not allow it."),
+      );
+    const toGraph = (): void => navigate(`/graph/${assistantId ?? ""}?thread=${threadId}`);
+    return [
+      { label: "Rename", icon: Pencil, onSelect: onRename },
+      { label: "Copy id", icon: Copy, onSelect: copyId },
+      { label: "Time travel", icon: History, onSelect: () => navigate(`/threads/${threadId}/history`) },
+      ...(assistantId === undefined ? [] : [{ label: "Graph", icon: Workflow, onSelect: toGraph }]),
+      { label: "Delete", icon: Trash2, isDanger: true, onSelect: () => setIsDeleting(true) },
+    ];
+  }, [threadId, assistantId, navigate, onRename, onCopied]);
+  const commands = useMemo<Command[]>(
+    () =>
+      items.map(({ label, onSelect }) => ({
+        label: `${label} (this thread)`,
+        group: "Thread",
+        run: onSelect,
+      })),
+    [items],
+  );
+  useCommands(commands);
   return (
     <>
       {assistant !== undefined && (
@@ -52,24 +75,8 @@ export const ThreadMenu = ({ record, assistant, onAssistant, onRename, onCopied 
         <Menu
           trigger={<IconButton label="More of this thread" icon={Ellipsis} />}
           items={[
-            { label: "Rename", icon: Pencil, onSelect: onRename },
             ...(onAssistant === undefined ? [] : [{ label: "Assistant", icon: Bot, onSelect: onAssistant }]),
-            { label: "Copy id", icon: Copy, onSelect: () => copyId(record.thread_id) },
-            {
-              label: "Time travel",
-              icon: History,
-              onSelect: () => navigate(`/threads/${record.thread_id}/history`),
-            },
-            ...(assistant === undefined
-              ? []
-              : [
-                  {
-                    label: "Graph",
-                    icon: Workflow,
-                    onSelect: () => navigate(`/graph/${assistant.assistant_id}?thread=${record.thread_id}`),
-                  },
-                ]),
-            { label: "Delete", icon: Trash2, isDanger: true, onSelect: () => setIsDeleting(true) },
+            ...items,
           ]}
         />
       )}
