@@ -5,6 +5,7 @@ import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { ignoreSecondClicks } from "./shell/double-clicks.ts";
 import { useHashLocation } from "./shell/hash-location.ts";
+import { PreloadPage } from "./shell/preload-page.ts";
 import { SignInGate } from "./shell/sign-in.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { ErrorBoundary } from "./shell/error-boundary.tsx";
@@ -28,6 +29,7 @@ createRoot(root).render(
     <ErrorBoundary>
       {Gallery === undefined ? (
         <Router hook={useHashLocation}>
+          <PreloadPage />
           <SignInGate>
             <Shell />
           </SignInGate>

@@ -31,7 +31,7 @@ interface ConversationProps {
   options: RunOptions;
 }
 
-export const Conversation = ({ assistant, threadId, record, options }: ConversationProps) => {
+export default function Conversation({ assistant, threadId, record, options }: ConversationProps) {
   const queries = useQueryClient();
   const live = useLiveThread(assistant.assistant_id, threadId, record, options);
   const branches = useBranches(threadId, live, record);
@@ -154,4 +154,4 @@ export const Conversation = ({ assistant, threadId, record, options }: Conversat
       </div>
     </div>
   );
-};
+}

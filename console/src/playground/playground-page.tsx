@@ -1,6 +1,6 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { MessageCircleOff, PanelLeft, PanelRight } from "lucide-react";
-import { useCallback, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { Panel, PanelGroup, PanelResizeHandle } from "react-resizable-panels";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { Dialog } from "../design/dialog.tsx";
@@ -11,7 +11,6 @@ import { ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
 import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts";
 import { AssistantChoice } from "./assistant-choice.tsx";
-import { Conversation } from "./conversation.tsx";
 import { NewThread } from "./new-thread.tsx";
 import { ThreadList } from "./threads/thread-list.tsx";
 import { ThreadMenu } from "./threads/thread-menu.tsx";
@@ -48,6 +47,11 @@ const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: bool
   return { assistant, assistants, choose, error: list.error ?? fetched.error };
 };
 
+/** A new thread needs none of it before the first message is sent. */
+const LOADED_AFTER_MS = 1_000;
+const loadConversation = () => import("./conversation.tsx");
+const Conversation = lazy(loadConversation);
+
 const PANEL_STORED = "threadloom-panel";
 
 /** The tab of the panel beside the conversation, remembered for this browser; undefined: closed. */
@@ -75,6 +79,11 @@ export default function PlaygroundPage() {
   const rename = useCallback(() => setIsRenaming(true), []);
   const [said, setSaid] = useState("");
   const isMissing = record.data === null;
+  useEffect(() => {
+    // A failure is reported when the conversation is shown.
+    const loading = setTimeout(() => void loadConversation().catch(() => undefined), LOADED_AFTER_MS);
+    return () => clearTimeout(loading);
+  }, []);
   const list = (
     <ThreadList
       current={threadId}
@@ -150,13 +159,15 @@ export default function PlaygroundPage() {
           It was deleted, or its address is incomplete.
         </EmptyState>
       ) : assistant !== undefined && record.data !== undefined ? (
-        <Conversation
-          key={`${threadId} ${assistant.assistant_id}`}
-          assistant={assistant}
-          threadId={threadId}
-          record={record.data}
-          options={options}
-        />
+        <Suspense fallback={<Skeleton lines={6} label="Loading the thread" />}>
+          <Conversation
+            key={`${threadId} ${assistant.assistant_id}`}
+            assistant={assistant}
+            threadId={threadId}
+            record={record.data}
+            options={options}
+          />
+        </Suspense>
       ) : (
         record.error === null && <Skeleton lines={6} label="Loading the thread" />
       )}

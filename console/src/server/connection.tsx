@@ -118,12 +118,14 @@ export const connect = async (signIn: SignIn, key: string | undefined): Promise<
       cursor,
     };
   };
-  await request("GET", "/console/caller");
-  const info = await request<ServerInfo>("GET", "/info").catch((error: unknown) => {
-    // `http.disable_meta` removes `/info`.
-    if (statusOf(error) === 404) return {};
-    throw error;
-  });
+  const [info] = await Promise.all([
+    request<ServerInfo>("GET", "/info").catch((error: unknown) => {
+      // `http.disable_meta` removes `/info`.
+      if (statusOf(error) === 404) return {};
+      throw error;
+    }),
+    request("GET", "/console/caller"),
+  ]);
   const client = new Client({
     apiUrl,
     apiKey: null,

@@ -18,11 +18,18 @@ export interface Page {
   pattern?: RegExp;
   title: string;
   component: LazyExoticComponent<ComponentType>;
+  /** Begins to load the component, or answers the one that is loaded. */
+  load(): Promise<unknown>;
   /** Undefined: only other pages link to this one. */
   navigation?: { icon: LucideIcon; group: "Work" | "Build" | "Operate"; isInBottomBar?: true };
   /** Whether the page fills the window and scrolls inside itself. */
   fillsWindow?: true;
 }
+
+const loaded = (load: () => Promise<{ default: ComponentType }>): Pick<Page, "component" | "load"> => ({
+  component: lazy(load),
+  load,
+});
 
 export const PAGES: readonly Page[] = [
   {
@@ -31,72 +38,72 @@ export const PAGES: readonly Page[] = [
     title: "Playground",
     navigation: { icon: MessagesSquare, group: "Work", isInBottomBar: true },
     fillsWindow: true,
-    component: lazy(() => import("../playground/playground-page.tsx")),
+    ...loaded(() => import("../playground/playground-page.tsx")),
   },
   {
     path: "/threads/:threadId/history",
     title: "Time travel",
-    component: lazy(() => import("../history/history-page.tsx")),
+    ...loaded(() => import("../history/history-page.tsx")),
   },
   {
     path: "/inbox/:threadId?",
     title: "Inbox",
     navigation: { icon: Inbox, group: "Work", isInBottomBar: true },
     fillsWindow: true,
-    component: lazy(() => import("../inbox/inbox-page.tsx")),
+    ...loaded(() => import("../inbox/inbox-page.tsx")),
   },
   {
     path: "/graph/:assistantId?",
     title: "Graph",
     navigation: { icon: Workflow, group: "Build" },
-    component: lazy(() => import("../graph/graph-page.tsx")),
+    ...loaded(() => import("../graph/graph-page.tsx")),
   },
   {
     path: "/assistants/:assistantId?",
     title: "Assistants",
     navigation: { icon: Bot, group: "Build", isInBottomBar: true },
-    component: lazy(() => import("../assistants/assistants-page.tsx")),
+    ...loaded(() => import("../assistants/assistants-page.tsx")),
   },
   {
     path: "/overview",
     title: "Overview",
     navigation: { icon: LayoutDashboard, group: "Operate" },
-    component: lazy(() => import("../overview/overview-page.tsx")),
+    ...loaded(() => import("../overview/overview-page.tsx")),
   },
   {
     path: "/runs/compare",
     title: "Compare runs",
-    component: lazy(() => import("../runs/compare-page.tsx")),
+    ...loaded(() => import("../runs/compare-page.tsx")),
   },
   {
     path: "/runs/:runId",
     title: "Run",
     fillsWindow: true,
-    component: lazy(() => import("../runs/run-page.tsx")),
+    ...loaded(() => import("../runs/run-page.tsx")),
   },
   {
     path: "/runs",
     title: "Runs",
     navigation: { icon: Play, group: "Operate", isInBottomBar: true },
-    component: lazy(() => import("../runs/runs-page.tsx")),
+    ...loaded(() => import("../runs/runs-page.tsx")),
   },
   {
     path: "/queue",
     title: "Queue",
     navigation: { icon: ListOrdered, group: "Operate" },
-    component: lazy(() => import("../queue/queue-page.tsx")),
+    ...loaded(() => import("../queue/queue-page.tsx")),
   },
   {
     path: "/crons",
     title: "Crons",
     navigation: { icon: Clock, group: "Operate" },
-    component: lazy(() => import("../crons/crons-page.tsx")),
+    ...loaded(() => import("../crons/crons-page.tsx")),
   },
   {
     path: "/store",
     title: "Store",
     navigation: { icon: Database, group: "Build" },
-    component: lazy(() => import("../store/store-page.tsx")),
+    ...loaded(() => import("../store/store-page.tsx")),
   },
 ];
 
