@@ -16,6 +16,10 @@ const MESSAGES = 5_000;
 const TOKENS = 600;
 const TOKENS_PER_SECOND = 60;
 const LOADS = 5;
+const THREADS = 10_000;
+const MADE_AT_ONCE = 20;
+/** Turns of the wheel. */
+const SCROLLED_AT_MOST = 2_000;
 const FRAME_MS = 1_000 / 60;
 /** Longer frames are visible as a hitch; browsers report the same as a long task. */
 const LONG_MS = 50;
@@ -66,6 +70,16 @@ const measurePaint = async (browser: Browser, address: string): Promise<void> =>
   write("loaded by then, compressed (wanted <= 350 KB)", `${(quantile(bytes, 0.5) / 1_000).toFixed(0)} KB`);
 };
 
+/** Collects the time between frames in `frames_`. Runs in the page. */
+const WATCH_FRAMES = `{
+    const frames = { intervals: [], longTasks: [] };
+    window.frames_ = frames;
+    new PerformanceObserver((list) => frames.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+    let last = performance.now();
+    const look = (now) => { frames.intervals.push(now - last); last = now; requestAnimationFrame(look); };
+    requestAnimationFrame(look);
+  }`;
+
 interface Frames {
   intervals: number[];
   longTasks: number[];
@@ -83,14 +97,7 @@ const measureStream = async (browser: Browser, url: string, threadId: string): P
   await page.getByLabel("Message", { exact: true }).fill("Type.");
   await page.keyboard.press("Enter");
   await page.getByText(/token5 /).waitFor();
-  await page.evaluate(`{
-    const frames = { intervals: [], longTasks: [] };
-    window.frames_ = frames;
-    new PerformanceObserver((list) => frames.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
-    let last = performance.now();
-    const look = (now) => { frames.intervals.push(now - last); last = now; requestAnimationFrame(look); };
-    requestAnimationFrame(look);
-  }`);
+  await page.evaluate(WATCH_FRAMES);
   const debug = await page.context().newCDPSession(page);
   await debug.send("Performance.enable");
   const busySeconds = async (): Promise<number> =>
@@ -135,6 +142,33 @@ const measureStream = async (browser: Browser, url: string, threadId: string): P
   );
   write("  the end stays in view", String(isAtEnd));
   write("  messages in the document", String(await page.getByRole("article").count()));
+};
+
+/** The wheel turns until the list has shown all threads. */
+const measureThreadList = async (browser: Browser, url: string): Promise<void> => {
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+  await page.goto(`${url}/console/`);
+  const list = page.getByRole("complementary", { name: "Threads" });
+  await list.getByRole("link").first().waitFor();
+  await list.hover();
+  await page.evaluate(WATCH_FRAMES);
+  let shown = "";
+  for (let turns = 0; turns < SCROLLED_AT_MOST && !shown.includes(`Thread ${THREADS - 1} `); turns += 1) {
+    await page.mouse.wheel(0, 600);
+    await page.waitForTimeout(FRAME_MS);
+    if (turns % 50 === 0) shown = (await list.textContent()) ?? "";
+  }
+  const { intervals, longTasks } = (await page.evaluate("structuredClone(window.frames_)")) as Frames;
+  const seconds = intervals.reduce((sum, interval) => sum + interval, 0) / 1_000;
+  write(
+    `list of ${THREADS.toLocaleString("en")} threads, scrolled for ${seconds.toFixed(0)} s: frames a second`,
+    (intervals.length / seconds).toFixed(1),
+  );
+  write(
+    "  frame, median / p95 / p99 / longest; long tasks",
+    `${[0.5, 0.95, 0.99, 1].map((part) => milliseconds(quantile(intervals, part))).join(" / ")}; ${longTasks.length}`,
+  );
+  write("  the oldest thread was reached", String(shown.includes(`Thread ${THREADS - 1} `)));
 };
 
 const measureBundle = (): void => {
@@ -191,6 +225,15 @@ const post = async (address: string, body: unknown): Promise<unknown> => {
   return await answer.json();
 };
 
+const makeThreads = async (url: string): Promise<void> => {
+  const open = Array.from({ length: THREADS }, (_, index) => THREADS - 1 - index);
+  const makeNext = async (): Promise<void> => {
+    for (let index = open.shift(); index !== undefined; index = open.shift())
+      await post(`${url}/threads`, { metadata: { graph_id: "typing", title: `Thread ${index} of many` } });
+  };
+  await Promise.all(Array.from({ length: MADE_AT_ONCE }, makeNext));
+};
+
 const makeLongThread = async (url: string): Promise<string> => {
   const { thread_id } = (await post(`${url}/threads`, { metadata: { graph_id: "typing" } })) as {
     thread_id: string;
@@ -216,6 +259,8 @@ try {
   try {
     await measurePaint(browser, `${server.url}/console/`);
     await measureStream(browser, server.url, await makeLongThread(server.url));
+    await makeThreads(server.url);
+    await measureThreadList(browser, server.url);
   } finally {
     await browser.close();
   }
