@@ -70,6 +70,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of a run", { timeo
     await page.keyboard.press("ArrowLeft");
     await details().getByRole("heading", { name: "tools" }).waitFor();
     await details().getByRole("region", { name: "Output" }).getByText("messages").first().waitFor();
+    await details().getByRole("button", { name: "Show the input" }).click();
+    await details().getByRole("region", { name: "Input" }).getByText("messages").first().waitFor();
     await page.keyboard.press("ArrowLeft");
     await expect.poll(() => timeline().getByRole("row").count()).toBe(5);
     await page.getByText("in 2 executions").waitFor();

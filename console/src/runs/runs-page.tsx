@@ -6,10 +6,11 @@ import { EmptyState } from "../design/empty-state.tsx";
 import { PageHead } from "../design/page-head.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { CopyAs } from "../parts/request-snippets/copy-as.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { comparePath } from "./compare-dialog.tsx";
 import { PAGE, SHOWN_AT_MOST, useLiveRuns, useStableRuns } from "./live-runs.ts";
-import { useRunFilter } from "./run-filter.ts";
+import { bodyOf, useRunFilter } from "./run-filter.ts";
 import { RunFilters } from "./run-filters.tsx";
 import { RunTable } from "./run-table.tsx";
 import styles from "./runs.module.css";
@@ -64,19 +65,22 @@ const RunList = ({ filter, change, clear }: Omit<ReturnType<typeof useRunFilter>
       <PageHead
         title="Runs"
         actions={
-          <button
-            type="button"
-            className="plain"
-            aria-pressed={isPaused}
-            onClick={() => setIsPaused(!isPaused)}
-          >
-            {isPaused ? (
-              <Play aria-hidden size={16} strokeWidth={1.75} />
-            ) : (
-              <Pause aria-hidden size={16} strokeWidth={1.75} />
-            )}
-            {isPaused ? "Resume" : "Pause"}
-          </button>
+          <>
+            <CopyAs request={() => ({ method: "POST", path: "/runs/search", body: bodyOf(filter) })} />
+            <button
+              type="button"
+              className="plain"
+              aria-pressed={isPaused}
+              onClick={() => setIsPaused(!isPaused)}
+            >
+              {isPaused ? (
+                <Play aria-hidden size={16} strokeWidth={1.75} />
+              ) : (
+                <Pause aria-hidden size={16} strokeWidth={1.75} />
+              )}
+              {isPaused ? "Resume" : "Pause"}
+            </button>
+          </>
         }
       />
       <RunFilters filter={filter} onChange={change} onClear={clear} />

@@ -8,7 +8,7 @@ import { useIsWide } from "../../design/use-is-wide.ts";
 import { isOver } from "../run.ts";
 import { durationText } from "../time.tsx";
 import { useNow } from "../use-now.ts";
-import { NodeOutput } from "./node-output.tsx";
+import { NodeValues } from "./node-values.tsx";
 import { attemptMs, originOfError } from "./rows.ts";
 import { SpanDetails } from "./span-details.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -71,7 +71,7 @@ export const TraceView = ({ trace, isNarrow = false }: { trace: Trace; isNarrow?
   const details = span !== undefined && (
     <SpanDetails key={span.id} span={span} totalMs={totalMs} usage={trace.usage}>
       {span.kind === "node" && span.parent === null && (
-        <NodeOutput span={span} spans={spans} threadId={trace.thread_id} runId={trace.run_id} />
+        <NodeValues span={span} spans={spans} threadId={trace.thread_id} runId={trace.run_id} />
       )}
     </SpanDetails>
   );

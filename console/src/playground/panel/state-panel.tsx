@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Skeleton } from "../../design/skeleton.tsx";
 import { JsonView } from "../../parts/json.tsx";
 import { Empty, ErrorNotice } from "../../parts/notice.tsx";
+import { CopyAs } from "../../parts/request-snippets/copy-as.tsx";
 import { useConnection } from "../../server/connection.tsx";
 import { refetchEvery } from "../../server/queries.ts";
 
@@ -41,6 +42,9 @@ export const StatePanel = ({
       ) : (
         <JsonView value={values} />
       )}
+      <div className="row">
+        <CopyAs request={() => ({ method: "GET", path: `/threads/${threadId}/state` })} />
+      </div>
     </div>
   );
 };
