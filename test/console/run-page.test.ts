@@ -72,6 +72,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of a run", { timeo
     await details().getByRole("region", { name: "Output" }).getByText("messages").first().waitFor();
     await details().getByRole("button", { name: "Show the input" }).click();
     await details().getByRole("region", { name: "Input" }).getByText("messages").first().waitFor();
+    await timeline().focus();
     await page.keyboard.press("ArrowLeft");
     await expect.poll(() => timeline().getByRole("row").count()).toBe(5);
     await page.getByText("in 2 executions").waitFor();

@@ -117,7 +117,9 @@ export default function PlaygroundPage() {
           <IconButton label="Threads" icon={PanelLeft} onClick={() => setSheet("threads")} />
         )}
         {record.data == null ? (
-          <PlainTitle>{threadId === undefined ? "New thread" : ""}</PlainTitle>
+          <PlainTitle>
+            {threadId === undefined ? "New thread" : <span className="unseen">Thread</span>}
+          </PlainTitle>
         ) : (
           <ThreadTitle key={threadId} record={record.data} isEditing={isRenaming} onEdit={setIsRenaming} />
         )}

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState, type FormEvent, type ReactNode } from "react";
 import { ErrorNotice } from "../../parts/notice.tsx";
 import { useConnection } from "../../server/connection.tsx";
 import { titleOf } from "../../parts/thread-name.ts";
@@ -90,6 +90,6 @@ const NameForm = ({ initial, error, onSubmit, onCancel }: NameFormProps) => {
 };
 
 /** Of a page that has no record to rename. */
-export const PlainTitle = ({ children }: { children: string }) => (
+export const PlainTitle = ({ children }: { children: ReactNode }) => (
   <h1 className={styles.title}>{children}</h1>
 );
