@@ -131,6 +131,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     const { thread_id: threadId } = body as { thread_id: string };
     await expect.poll(() => new URL(page.url()).hash).toBe(`#/threads/${threadId}`);
     await page.getByRole("heading", { level: 1, name: "About the blue loom" }).waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
   test("leaves keys to a text that is being written", async () => {
