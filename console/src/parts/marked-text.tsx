@@ -6,6 +6,7 @@ import styles from "./marked-text.module.css";
 const CHARACTERS_AT_MOST = 20_000;
 const COMPARED_AT_MOST_MS = 50;
 const LINE_BREAK_AT_END = /\n$/;
+const KEPT_AROUND = 60;
 
 interface MarkedTextProps {
   before: string;
@@ -14,6 +15,8 @@ interface MarkedTextProps {
   side?: "before" | "after";
   /** `lines`: each line has a sign. */
   unit?: "words" | "lines";
+  /** Leaves out the middle of long passages that are the same. */
+  isShortened?: boolean;
 }
 
 /** Texts that share little are easier to read as two whole texts. */
@@ -46,8 +49,13 @@ const Lines = ({ part }: { part: ChangeObject<string> }) => {
     .join("");
 };
 
+/** The beginning and the end of a long text that is the same in both. */
+const shortened = (text: string): string =>
+  text.length <= 2 * KEPT_AROUND ? text : `${text.slice(0, KEPT_AROUND)} … ${text.slice(-KEPT_AROUND)}`;
+
 /** Marks what differs by a line through or below the text, and by a colour. */
-export const MarkedText = ({ before, after, side, unit = "words" }: MarkedTextProps) => {
+export const MarkedText = (props: MarkedTextProps) => {
+  const { before, after, side, unit = "words", isShortened = false } = props;
   const parts = useMemo(() => {
     if (before.length > CHARACTERS_AT_MOST || after.length > CHARACTERS_AT_MOST) return undefined;
     return unit === "words"
@@ -58,7 +66,9 @@ export const MarkedText = ({ before, after, side, unit = "words" }: MarkedTextPr
     return (
       <>
         <p className="faint">The texts are too long to mark their differences.</p>
-        <p className={styles.text}>{(side === "before" ? before : after).slice(0, CHARACTERS_AT_MOST)}…</p>
+        {!isShortened && (
+          <p className={styles.text}>{(side === "before" ? before : after).slice(0, CHARACTERS_AT_MOST)}…</p>
+        )}
       </>
     );
   const hidden = side === "before" ? "added" : side === "after" ? "removed" : undefined;
@@ -70,7 +80,7 @@ export const MarkedText = ({ before, after, side, unit = "words" }: MarkedTextPr
         const shown = unit === "lines" ? <Lines part={part} /> : part.value;
         if (mark === "added") return <ins key={index}>{shown}</ins>;
         if (mark === "removed") return <del key={index}>{shown}</del>;
-        return <span key={index}>{shown}</span>;
+        return <span key={index}>{isShortened ? shortened(part.value) : shown}</span>;
       })}
     </p>
   );
