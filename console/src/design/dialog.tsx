@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { IconButton } from "./icon-button.tsx";
 import { truncate } from "./truncate.ts";
 import styles from "./dialog.module.css";
+import floating from "./floating.module.css";
 
 const CHARACTERS_OF_TITLE = 250;
 
@@ -19,8 +20,8 @@ interface DialogProps {
 export const Dialog = ({ title, onClose, children, place = "middle" }: DialogProps) => (
   <Base.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
     <Base.Portal>
-      <Base.Backdrop className={styles.backdrop} />
-      <Base.Popup className={`${styles.popup} ${styles[place]}`}>
+      <Base.Backdrop className={floating.backdrop} />
+      <Base.Popup className={`${floating.modal} ${styles[place]}`}>
         <div className={styles.head}>
           <Base.Title render={<h2 />}>{truncate(title, CHARACTERS_OF_TITLE)}</Base.Title>
           <Base.Close render={<IconButton label="Close" icon={X} />} />

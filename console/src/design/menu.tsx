@@ -1,6 +1,7 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import type { LucideIcon } from "lucide-react";
 import { useState, type ReactElement } from "react";
+import floating from "./floating.module.css";
 import styles from "./menu.module.css";
 
 export interface MenuItem {
@@ -22,7 +23,7 @@ export const Menu = ({ trigger, items }: { trigger: ReactElement; items: readonl
       <Base.Root>
         <Base.Trigger render={trigger} />
         <Base.Portal container={place}>
-          <Base.Positioner sideOffset={4} align="end" positionMethod="fixed" className={styles.place}>
+          <Base.Positioner sideOffset={4} align="end" positionMethod="fixed" className={floating.place}>
             <Base.Popup className={styles.popup}>
               {items.map(({ label, icon: Icon, shortcut, isDanger, isDisabled, onSelect }) => (
                 <Base.Item

@@ -1,5 +1,6 @@
 import { Popover as Base } from "@base-ui/react/popover";
 import type { ReactElement, ReactNode } from "react";
+import floating from "./floating.module.css";
 import styles from "./popover.module.css";
 
 interface PopoverProps {
@@ -14,7 +15,7 @@ export const Popover = ({ trigger, title, children }: PopoverProps) => (
   <Base.Root>
     <Base.Trigger render={trigger} />
     <Base.Portal>
-      <Base.Positioner sideOffset={4} align="start" collisionPadding={8} className={styles.place}>
+      <Base.Positioner sideOffset={4} align="start" collisionPadding={8} className={floating.place}>
         <Base.Popup className={styles.popup}>
           <Base.Title className="unseen">{title}</Base.Title>
           {children}

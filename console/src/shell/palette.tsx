@@ -2,6 +2,7 @@ import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import { Search } from "lucide-react";
 import { useRecentThreads } from "./recent-threads.ts";
+import floating from "../design/floating.module.css";
 import { keysText, useAllCommands, type Command } from "../parts/commands.tsx";
 import styles from "./palette.module.css";
 
@@ -26,7 +27,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>
-        <Dialog.Backdrop className={styles.backdrop} />
+        <Dialog.Backdrop className={floating.backdrop} />
         <Dialog.Popup className={styles.popup} aria-label="Commands">
           <Autocomplete.Root
             open
