@@ -78,6 +78,24 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the overview page", { timeo
     await page.getByText("1 run", { exact: true }).waitFor();
   });
 
+  test("leads to the runs that timed out beside those that failed, and says that graphs are lacking", async () => {
+    const { page } = shown;
+    for (let run = 0; run < 2; run += 1) await aRunOf("failing", "error");
+    await query(
+      shown.server,
+      "update threadloom.runs set status = 'timeout' where run_id = (select run_id from threadloom.runs limit 1)",
+    );
+    await page.route(/\/runs\/summary/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), is_complete: false } });
+    });
+    await shown.go("/overview");
+    await page.getByText("Those with few runs are not listed.").first().waitFor();
+    await region("Graphs with failed runs").getByRole("link", { name: "1 timed out" }).click();
+    await page.waitForURL(/#\/runs\?status=timeout&graph=failing&from=/);
+    await page.getByText("1 run", { exact: true }).waitFor();
+  });
+
   test("shows a chart as a table, and longer ranges, which the address keeps", async () => {
     const { page } = shown;
     await aRunOf("counter");

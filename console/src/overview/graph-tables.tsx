@@ -14,17 +14,27 @@ interface GraphLinkProps {
   id: string;
   from: string;
   status?: "error" | "timeout";
+  /** Without it: the name of the graph. */
+  words?: string;
 }
 
 /** To the runs of a graph. */
-const GraphLink = ({ id, from, status }: GraphLinkProps) => {
+const GraphLink = ({ id, from, status, words = truncate(id) }: GraphLinkProps) => {
   const filter = new URLSearchParams({ ...(status !== undefined && { status }), graph: id, from });
   return (
     <Link href={`/runs?${filter}`} className={styles.name} title={id}>
-      {truncate(id)}
+      {words}
     </Link>
   );
 };
+
+/** Says that the tables of graphs may lack some. */
+export const LackingGraphs = ({ summary }: { summary: Summary }) =>
+  !summary.is_complete && (
+    <p className="faint">
+      There are more graphs than the server sums at once. Those with few runs are not listed.
+    </p>
+  );
 
 export const FailingGraphs = ({ summary: { graphs, from } }: { summary: Summary }) => {
   const failing = graphs
@@ -55,7 +65,20 @@ export const FailingGraphs = ({ summary: { graphs, from } }: { summary: Summary 
             <GraphLink id={graph.graph_id} from={from} status={graph.error > 0 ? "error" : "timeout"} />
           </td>
           <td className={styles.number}>{countText(allOf(graph))}</td>
-          <td className={styles.number}>{countText(failedOf(graph))}</td>
+          <td className={styles.number}>
+            {countText(failedOf(graph))}
+            {graph.error > 0 && graph.timeout > 0 && (
+              <>
+                {" · "}
+                <GraphLink
+                  id={graph.graph_id}
+                  from={from}
+                  status="timeout"
+                  words={`${countText(graph.timeout)} timed out`}
+                />
+              </>
+            )}
+          </td>
           <td className={styles.number}>{shareText(failedOf(graph), allOf(graph))}</td>
           <td>{lastError(graph.graph_id)}</td>
         </tr>

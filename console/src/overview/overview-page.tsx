@@ -7,7 +7,7 @@ import { PageHead } from "../design/page-head.tsx";
 import { Empty } from "../parts/notice.tsx";
 import { Chart } from "./chart.tsx";
 import { Figures } from "./figures.tsx";
-import { FailingGraphs, SlowGraphs } from "./graph-tables.tsx";
+import { FailingGraphs, LackingGraphs, SlowGraphs } from "./graph-tables.tsx";
 import { costText, countText, shortText } from "./numbers.ts";
 import { allOf, useQueueFigures, useSummary, useUsage, type Summary, type Usage } from "./queries.ts";
 import { useSampledNodes } from "./sampled-nodes.ts";
@@ -119,10 +119,20 @@ export default function OverviewPage() {
               {(data) => <RunsChart summary={data} />}
             </Section>
             <Section title="Failing graphs" query={summary} isFirst={false}>
-              {(data) => <FailingGraphs summary={data} />}
+              {(data) => (
+                <>
+                  <FailingGraphs summary={data} />
+                  <LackingGraphs summary={data} />
+                </>
+              )}
             </Section>
             <Section title="Slowest graphs" query={summary} isFirst={false}>
-              {(data) => <SlowGraphs summary={data} />}
+              {(data) => (
+                <>
+                  <SlowGraphs summary={data} />
+                  <LackingGraphs summary={data} />
+                </>
+              )}
             </Section>
             <Section title="Tokens by day" query={usage} hasHeading={false} lines={6}>
               {(data) => <TokensChart usage={data} />}
