@@ -243,6 +243,19 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
     await page.getByRole("button", { name: "Over an hour 0" }).click();
     await page.getByText("No thread matches").waitFor();
     await page.getByRole("button", { name: "Show all" }).click();
+    // The server finds a thread that is not read yet.
+    await page.route("**/threads/search", (route) =>
+      route.continue({ postData: { ...(route.request().postDataJSON() as object), limit: 1 } }),
+    );
+    await page.getByRole("button", { name: "Longest waiting first" }).click();
+    await thread("Letter").waitFor();
+    expect(await thread("Refund").count()).toBe(0);
+    await page.getByRole("button", { name: "Mine", exact: true }).click();
+    await thread("Refund").waitFor();
+    expect(await threads().count()).toBe(1);
+    await page.getByRole("button", { name: "Mine", exact: true }).click();
+    await page.unroute("**/threads/search");
+    await page.getByRole("button", { name: "Newest first" }).click();
     await page.getByRole("button", { name: "Assigned to Ada" }).click();
     await page.getByRole("menuitem", { name: "Unassign" }).click();
     await page.getByRole("button", { name: "Unassigned 3" }).waitFor();

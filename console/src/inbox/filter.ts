@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../parts/time.tsx";
 import { assigneeOf, graphOf, type WaitingThread } from "./waiting-list.ts";
 
 export type Owner = "mine" | "unassigned" | undefined;
@@ -11,8 +12,6 @@ export interface InboxFilter {
 
 export const NO_FILTER: InboxFilter = { owner: undefined, graph: undefined, hours: undefined };
 
-const HOUR_MS = 3_600_000;
-
 const isOwnedBy = (thread: WaitingThread, owner: Owner, me: string): boolean =>
   owner === undefined || assigneeOf(thread) === (owner === "mine" ? me : undefined);
 
@@ -23,6 +22,12 @@ export const matches = (thread: WaitingThread, { owner, graph, hours }: InboxFil
   isOwnedBy(thread, owner, me) &&
   (graph === undefined || graphOf(thread) === graph) &&
   (hours === undefined || isOlder(thread, hours));
+
+/** The part of a filter that the server can apply: metadata cannot say that nobody is assigned. */
+export const metadataOf = ({ owner, graph }: InboxFilter, me: string): Record<string, string> => ({
+  ...(owner === "mine" && { assignee: me }),
+  ...(graph !== undefined && { graph_id: graph }),
+});
 
 /** Graphs and how many threads of each wait, the most first. */
 export const countsByGraph = (threads: readonly WaitingThread[]): [string, number][] => {

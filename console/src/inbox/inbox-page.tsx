@@ -6,12 +6,13 @@ import { EmptyState } from "../design/empty-state.tsx";
 import { PageHead } from "../design/page-head.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
 import { truncate } from "../design/truncate.ts";
+import { useIsWide } from "../design/use-is-wide.ts";
 import { useCommands, type Command } from "../parts/commands.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useOwnName } from "./assignee.tsx";
 import { FilterChips } from "./filter-chips.tsx";
-import { assigneesIn, matches, NO_FILTER, type InboxFilter } from "./filter.ts";
+import { assigneesIn, matches, metadataOf, NO_FILTER, type InboxFilter } from "./filter.ts";
 import { List } from "./list.tsx";
 import { ThreadDetail, type Answered } from "./thread-detail.tsx";
 import { dropFromList, useWaitingList, type Order, type WaitingThread } from "./waiting-list.ts";
@@ -19,7 +20,7 @@ import styles from "./inbox.module.css";
 
 const NO_THREADS: readonly WaitingThread[] = [];
 /** A phone shows the list first. */
-const HAS_BOTH = "(min-width: 48.01rem)";
+const BOTH_FROM_REM = 48.01;
 
 const scrollTo = (threadId: string): void =>
   document.querySelector(`[data-thread="${CSS.escape(threadId)}"]`)?.scrollIntoView({ block: "nearest" });
@@ -44,13 +45,17 @@ export default function InboxPage() {
   const [answered, setAnswered] = useState<Answered>();
   /** How often Enter opened a thread, since another key did. */
   const [entered, setEntered] = useState(0);
-  const list = useWaitingList(order);
-  const threads = list.data?.pages.flatMap(({ items }) => items) ?? NO_THREADS;
-  const shown = threads.filter((thread) => matches(thread, filter, me));
+  const all = useWaitingList(order);
+  const threads = all.data ?? NO_THREADS;
+  // The server finds matching threads among those that are not read yet.
+  const list = useWaitingList(order, all.hasNextPage ? metadataOf(filter, me) : {});
+  const found = list.data ?? NO_THREADS;
+  const shown = found.filter((thread) => matches(thread, filter, me));
 
+  const hasBoth = useIsWide(BOTH_FROM_REM);
   const first = shown[0]?.thread_id;
   const selectFirst = useEffectEvent(() => {
-    if (threadId === undefined && first !== undefined && matchMedia(HAS_BOTH).matches)
+    if (threadId === undefined && first !== undefined && hasBoth)
       navigate(`/inbox/${first}`, { replace: true });
   });
   useEffect(() => selectFirst(), [threadId, first]);
@@ -80,7 +85,7 @@ export default function InboxPage() {
     await queries.invalidateQueries({ queryKey: WAITING_KEY });
   };
 
-  const isEmpty = list.isSuccess && threads.length === 0;
+  const isEmpty = all.isSuccess && threads.length === 0;
   return (
     <div className={styles.page} data-view={threadId === undefined ? "list" : "detail"}>
       <div className={styles.top}>
@@ -102,7 +107,7 @@ export default function InboxPage() {
           {threads.length > 0 && (
             <FilterChips
               threads={threads}
-              hasMore={list.hasNextPage}
+              hasMore={all.hasNextPage}
               me={me}
               filter={filter}
               onChange={setFilter}
@@ -126,7 +131,7 @@ export default function InboxPage() {
             Threads appear here when a graph stops to ask a person.
           </EmptyState>
         )}
-        {threads.length > 0 && shown.length === 0 && (
+        {threads.length > 0 && list.isSuccess && shown.length === 0 && (
           <EmptyState
             icon={ListFilter}
             title="No thread matches"
@@ -157,7 +162,7 @@ export default function InboxPage() {
         <ThreadDetail
           key={threadId}
           threadId={threadId}
-          first={threads.find(({ thread_id }) => thread_id === threadId)?.extracted?.first}
+          first={[...found, ...threads].find(({ thread_id }) => thread_id === threadId)?.extracted?.first}
           names={assigneesIn(threads)}
           me={me}
           onMe={setMe}

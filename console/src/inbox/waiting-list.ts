@@ -14,15 +14,22 @@ const PAGE = 100;
 const POLL_MS = 4_000;
 const LIST_KEY = [...WAITING_KEY, "list"];
 
-/** @param order `asc`: those that wait longest first */
-export const useWaitingList = (order: Order) => {
+const threadsOf = ({ pages }: InfiniteData<SearchPage<WaitingThread>>): WaitingThread[] =>
+  pages.flatMap(({ items }) => items);
+
+/**
+ * @param order `asc`: those that wait longest first
+ * @param metadata what the metadata of the threads contain
+ */
+export const useWaitingList = (order: Order, metadata: Readonly<Record<string, string>> = {}) => {
   const { search } = useConnection();
   return useInfiniteQuery({
-    queryKey: [...LIST_KEY, order],
+    queryKey: [...LIST_KEY, order, metadata],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam }) =>
       search<WaitingThread>("/threads/search", {
         status: "interrupted",
+        metadata,
         limit: PAGE,
         cursor: pageParam,
         sort_by: "state_updated_at",
@@ -31,6 +38,7 @@ export const useWaitingList = (order: Order) => {
         extract: FIRST_MESSAGE,
       }),
     getNextPageParam: ({ cursor }) => cursor,
+    select: threadsOf,
     // Reading several pages again takes long.
     refetchInterval: (query) =>
       refetchEvery((query.state.data?.pages.length ?? 0) > 1 ? false : POLL_MS)(query),
