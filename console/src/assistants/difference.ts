@@ -1,4 +1,5 @@
 import type { AssistantVersion } from "@langchain/langgraph-sdk";
+import { isObject } from "../parts/is-object.ts";
 
 export interface ComparedField {
   /** E.g. `context › model`. */
@@ -14,8 +15,7 @@ export const FIELDS_AT_MOST = 300;
 
 const COMPARED = ["name", "description", "graph_id", "context", "config", "metadata"] as const;
 
-const isBranch = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+const isBranch = (value: unknown): value is object => isObject(value) && Object.keys(value).length > 0;
 
 const collect = (leaves: Map<string, unknown>, path: string, value: unknown, level = 0): void => {
   if (!isBranch(value) || level >= LEVELS_AT_MOST) leaves.set(path, value);

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { errorLine, type Run } from "../parts/run.ts";
+import { DAY_MS } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/queries.ts";
 
@@ -40,7 +41,6 @@ export interface QueueFigures {
 
 const POLL_MS = 30_000;
 const DAYS = 30;
-const MS_PER_DAY = 86_400_000;
 const FAILURES_AT_MOST = 100;
 
 export const useSummary = (hours: number): UseQueryResult<Summary> => {
@@ -58,7 +58,7 @@ export const useUsage = (): UseQueryResult<Usage> => {
   return useQuery({
     queryKey: ["overview", "usage"],
     queryFn: () => {
-      const from = new Date(Date.now() - (DAYS - 1) * MS_PER_DAY).toISOString().slice(0, 10);
+      const from = new Date(Date.now() - (DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
       return request<Usage>("GET", `/usage?group_by=day,model&from=${from}`);
     },
     refetchInterval: refetchEvery(POLL_MS),

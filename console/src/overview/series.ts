@@ -1,10 +1,10 @@
+import { DAY_MS } from "../parts/time.tsx";
 import type { ChartData, Series } from "./chart.tsx";
 import type { Look } from "./colours.ts";
 import { countText, dayText, hourText } from "./numbers.ts";
 import { allOf, failedOf, STATUSES, type Summary, type Usage } from "./queries.ts";
 
 const HOURS_OF_DAY = 24;
-const MS_PER_DAY = 86_400_000;
 const MODELS_AT_MOST = 4;
 const OTHERS = "Other models";
 
@@ -56,7 +56,7 @@ export const runsPerHour = ({ hours }: Summary): Described => {
 
 const daysOf = ({ from, to }: Usage): string[] => {
   const days = [];
-  for (let time = Date.parse(from); time <= Date.parse(to); time += MS_PER_DAY)
+  for (let time = Date.parse(from); time <= Date.parse(to); time += DAY_MS)
     days.push(new Date(time).toISOString().slice(0, 10));
   return days;
 };

@@ -12,3 +12,10 @@ export const contentText = (content: unknown): string => {
   if (typeof content === "string") return content;
   return Array.isArray(content) ? (content as unknown[]).map(textOfBlock).join("") : "";
 };
+
+/** The tokens that a model reported for a message. */
+export const tokensOf = (message: unknown): number => {
+  const usage = isObject(message) ? message["usage_metadata"] : undefined;
+  const total = isObject(usage) ? usage["total_tokens"] : undefined;
+  return typeof total === "number" && Number.isFinite(total) ? total : 0;
+};

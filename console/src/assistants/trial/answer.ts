@@ -1,5 +1,5 @@
 import { isObject } from "../../parts/is-object.ts";
-import { contentText } from "../../parts/message-text.ts";
+import { contentText, tokensOf } from "../../parts/message-text.ts";
 
 /** Kept of an answer; a graph may answer with megabytes. */
 export const ANSWER_CHARACTERS = 20_000;
@@ -28,12 +28,6 @@ export const questionIn = (values: unknown): string | undefined => {
   if (!Array.isArray(interrupts) || interrupts.length === 0) return undefined;
   const asked = (interrupts as unknown[]).map((each) => (isObject(each) ? each["value"] : each));
   return bounded(asked.map(asText).join("\n"));
-};
-
-export const tokensOf = (message: unknown): number => {
-  const usage = isObject(message) ? message["usage_metadata"] : undefined;
-  const total = isObject(usage) ? usage["total_tokens"] : undefined;
-  return typeof total === "number" && Number.isFinite(total) ? total : 0;
 };
 
 export const tokensIn = (values: unknown): number =>

@@ -1,8 +1,8 @@
 import type { Assistant, AssistantVersion, Client, Config } from "@langchain/langgraph-sdk";
 import { isObject } from "../../parts/is-object.ts";
 import { messageOf } from "../../server/connection.tsx";
-import { contentText } from "../../parts/message-text.ts";
-import { answerIn, bounded, questionIn, tokensIn, tokensOf } from "./answer.ts";
+import { contentText, tokensOf } from "../../parts/message-text.ts";
+import { answerIn, bounded, questionIn, tokensIn } from "./answer.ts";
 
 export interface Trial {
   status: "running" | "success" | "interrupted" | "error" | "stopped";

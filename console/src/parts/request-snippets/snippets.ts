@@ -1,3 +1,5 @@
+import { isObject } from "../is-object.ts";
+
 export interface ApiRequest {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With encoded values, e.g. `/threads/search`. */
@@ -19,9 +21,6 @@ export interface Snippets {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Within single quotes, a POSIX shell replaces nothing. */
 const shellText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -66,7 +65,7 @@ const javascriptValue = (value: unknown, indent = ""): string => {
       ["[", "]"],
       indent,
     );
-  if (!isFields(value)) return JSON.stringify(value) ?? "undefined";
+  if (!isObject(value)) return JSON.stringify(value) ?? "undefined";
   const parts = Object.entries(value).map(
     ([key, item]) => `${javascriptKey(key)}: ${javascriptValue(item, inner)}`,
   );
@@ -87,7 +86,7 @@ const pythonValue = (value: unknown, indent = ""): string => {
       ["[", "]"],
       indent,
     );
-  if (!isFields(value)) return PYTHON_WORDS.get(value) ?? JSON.stringify(value) ?? "None";
+  if (!isObject(value)) return PYTHON_WORDS.get(value) ?? JSON.stringify(value) ?? "None";
   return indented(
     Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${pythonValue(item, inner)}`),
     ["{", "}"],
@@ -158,7 +157,7 @@ const camelCase = (name: string): string =>
 const clientCall = ({ method, path, body = {} }: ApiRequest) => {
   for (const [route, client] of METHODS) {
     const found = route.exec(`${method} ${path}`);
-    const given = found === null || !isFields(body) ? undefined : client.argumentsOf(found.slice(1), body);
+    const given = found === null || !isObject(body) ? undefined : client.argumentsOf(found.slice(1), body);
     if (given !== undefined) return { ...client, ...given };
   }
   return undefined;

@@ -2,6 +2,7 @@ import type { Assistant, AssistantGraph } from "@langchain/langgraph-sdk";
 import { useId, useState, type FormEvent } from "react";
 import { useDrawing, useSchemas } from "../../parts/assistants.ts";
 import { Dialog } from "../../design/dialog.tsx";
+import { isObject } from "../../parts/is-object.ts";
 import { ErrorNotice, ReadingNotice } from "../../parts/notice.tsx";
 import { UNTOUCHED, ValueEditor, type Validity } from "../../parts/value-editor.tsx";
 import { EVERY_NODE, NO_OPTIONS, type RunOptions } from "./run-options.ts";
@@ -24,10 +25,7 @@ const hasFields = (schema: unknown): boolean =>
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-const asObject = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+const asObject = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
 
 interface RunOptionsFormProps {
   assistant: Assistant;

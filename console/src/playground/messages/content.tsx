@@ -1,11 +1,9 @@
 import { isObject } from "../../parts/is-object.ts";
 import { JsonView } from "../../parts/json.tsx";
-import { fileOf } from "./file-block.ts";
+import { fileOf, textIn } from "./file-block.ts";
 import { AudioPlayer, FileCard } from "./file-card.tsx";
 import { Markdown, PlainText } from "./markdown.tsx";
 import styles from "./message.module.css";
-
-const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 const IMAGE_TYPE = /^image\/[\w.+-]+$/;
 const isOwnImage = (url: string): boolean => /^data:image\/[\w.+-]+[;,]/.test(url);

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { isObject } from "../../parts/is-object.ts";
+import { tokensOf } from "../../parts/message-text.ts";
 import { durationOf, type Run } from "../../parts/run.ts";
 import { truncate } from "../../design/truncate.ts";
 import { useConnection } from "../../server/connection.tsx";
@@ -83,11 +84,6 @@ export const useRunTimes = (
 /** A turn with more rows shows the tokens of the last ones. */
 const ROWS_OF_TURN = 200;
 const CHARACTERS_OF_MODEL = 40;
-
-const tokensOf = ({ usage_metadata: usage }: ShownMessage): number => {
-  const total = isObject(usage) ? usage["total_tokens"] : undefined;
-  return typeof total === "number" && Number.isFinite(total) ? total : 0;
-};
 
 const modelOf = ({ response_metadata: response }: ShownMessage): string | undefined => {
   const name = isObject(response) ? (response["model_name"] ?? response["model"]) : undefined;

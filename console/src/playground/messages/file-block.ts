@@ -1,5 +1,6 @@
 import { isObject } from "../../parts/is-object.ts";
-const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+export const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 export interface FileBlock {
   kind: "audio" | "file";

@@ -1,9 +1,9 @@
+import { DAY_MS, HOUR_MS } from "../../parts/time.tsx";
 import type { ListedThread } from "./listed-threads.ts";
 
 /** A heading, or a thread below it. */
 export type ListRow = { kind: "day"; label: string } | { kind: "thread"; thread: ListedThread };
 
-const DAY_MS = 86_400_000;
 const WEEK_DAYS = 7;
 const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 
@@ -35,7 +35,7 @@ export const rowsOf = (threads: readonly ListedThread[], now: number): ListRow[]
 
 const UNITS: readonly (readonly [string, number])[] = [
   ["d", DAY_MS],
-  ["h", 3_600_000],
+  ["h", HOUR_MS],
   ["min", 60_000],
 ];
 
