@@ -24,11 +24,11 @@ export const Menu = ({ trigger, items }: { trigger: ReactElement; items: readonl
         <Base.Trigger render={trigger} />
         <Base.Portal container={place}>
           <Base.Positioner sideOffset={4} align="end" positionMethod="fixed" className={floating.place}>
-            <Base.Popup className={styles.popup}>
+            <Base.Popup className={`${floating.anchored} ${styles.popup}`}>
               {items.map(({ label, icon: Icon, shortcut, isDanger, isDisabled, onSelect }) => (
                 <Base.Item
                   key={label}
-                  className={styles.item}
+                  className={`${floating.item} ${styles.item}`}
                   data-danger={isDanger}
                   disabled={isDisabled}
                   onClick={onSelect}

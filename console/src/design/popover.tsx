@@ -16,7 +16,7 @@ export const Popover = ({ trigger, title, children }: PopoverProps) => (
     <Base.Trigger render={trigger} />
     <Base.Portal>
       <Base.Positioner sideOffset={4} align="start" collisionPadding={8} className={floating.place}>
-        <Base.Popup className={styles.popup}>
+        <Base.Popup className={`${floating.anchored} ${styles.popup}`}>
           <Base.Title className="unseen">{title}</Base.Title>
           {children}
         </Base.Popup>

@@ -28,7 +28,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className={floating.backdrop} />
-        <Dialog.Popup className={styles.popup} aria-label="Commands">
+        <Dialog.Popup className={`${floating.modal} ${styles.popup}`} aria-label="Commands">
           <Autocomplete.Root
             open
             inline
@@ -54,7 +54,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
                       <Autocomplete.Item
                         key={`${command.group} ${command.id ?? command.label}`}
                         value={command}
-                        className={styles.item}
+                        className={`${floating.item} ${styles.item}`}
                         onClick={() => {
                           onClose();
                           command.run();
