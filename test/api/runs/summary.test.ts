@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Authorize } from "../../../src/access/authorize.ts";
 import type { SummaryAnswer } from "../../../src/api/runs/summary/schemas.ts";
+import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
 import { createSummaryService } from "../../../src/api/runs/summary/service.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { authorize, caller, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { explainingDatabase } from "../../helpers/explaining.ts";
+import { eventually } from "../../helpers/conditions.ts";
 import { onServer } from "../../helpers/servers.ts";
 import { query } from "../../helpers/query.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -134,4 +136,17 @@ test("runs of other days are not read", async () => {
   const read = blocks();
   expect(read).toBeGreaterThan(0);
   expect(read).toBeLessThan(400);
+});
+
+test("an API key of the scope `read` suffices", async () => {
+  const key = makeKey();
+  await query(
+    server,
+    "insert into threadloom.api_keys (key_id, key_hash, name, scopes) values ($1, $2, 'read', '{read}')",
+    [idOf(hashOf(key)), hashOf(key)],
+  );
+  const statusWith = async (headers: Record<string, string>): Promise<number> =>
+    (await fetch(`${server.url}/runs/summary`, { headers })).status;
+  await eventually("the server asks for a key", async () => (await statusWith({})) === 401);
+  expect(await statusWith({ "x-api-key": key })).toBe(200);
 });
