@@ -181,7 +181,8 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     expect(await dialog.getByRole("row").count()).toBe(2);
     expect(await shown.violations()).toEqual([]);
     await dialog.getByRole("link", { name: run.run_id.slice(-8) }).click();
-    await shown.page.getByRole("dialog", { name: "Run" }).getByText("Error in node").waitFor();
+    await shown.page.waitForURL(new RegExp(`#/runs/${run.run_id}`));
+    await shown.page.getByRole("main").getByText("This graph always fails.").first().waitFor();
   });
 
   test("has thrown no error, sent no request elsewhere, and broken no rule of its content policy", () => {

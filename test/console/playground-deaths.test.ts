@@ -34,7 +34,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await page.keyboard.press("Enter");
       // Graph processes start twice, which takes a busy machine longer than a locator waits.
       await messages.getByText("token19").waitFor({ timeout: SLOW_MS });
-      await page.getByText("idle", { exact: true }).first().waitFor();
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
       const { body } = await apiOf(server).post<{ attempts: number }[]>("/runs/search", {});
       expect(body.map(({ attempts }) => attempts)).toEqual([2]);
       await eventually("one answer is left", async () => (await messages.count()) === 2, SLOW_MS / 4);
@@ -54,7 +54,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
           (await messages.count()) === 4 && /token19/.test((await messages.last().textContent()) ?? ""),
         SLOW_MS / 4,
       );
-      await page.getByText("idle", { exact: true }).first().waitFor();
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
       await eventually("nothing of the dead attempt is left", async () => {
         const texts = await messages.allTextContents();
         return texts.length === 4 && texts.filter((text) => text.includes("token19")).length === 2;

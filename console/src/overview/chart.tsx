@@ -103,13 +103,18 @@ const Bars = ({ data, summary, text, shortText }: Omit<ChartProps, "title" | "un
 export const Chart = ({ title, unit, ...chart }: ChartProps) => {
   const { labels, series } = chart.data;
   const [isTable, setIsTable] = useState(false);
+  const action = isTable ? "Show as chart" : "Show as table";
   return (
     <>
       <div className={styles.head}>
         <h2>{title}</h2>
-        <button type="button" className="plain small" onClick={() => setIsTable(!isTable)}>
-          {isTable ? "Show as chart" : "Show as table"}
-          <span className="unseen">: {title}</span>
+        <button
+          type="button"
+          className="plain small"
+          aria-label={`${action}: ${title}`}
+          onClick={() => setIsTable(!isTable)}
+        >
+          {action}
         </button>
       </div>
       {isTable ? (
