@@ -14,6 +14,7 @@ export const useRecentThreads = (): Command[] => {
   const [, navigate] = useLocation();
   const { data } = useQuery({
     queryKey: ["threads", "recent"],
+    staleTime: 0,
     queryFn: () =>
       search<NamedThread>("/threads/search", {
         limit: LISTED,
