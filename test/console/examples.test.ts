@@ -73,11 +73,29 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("trying versions", { timeout
       metadata: { created_by: "system" },
     });
     const defaultId = ofGraph?.assistant_id ?? "";
-    await client.assistants.update(defaultId, { context: { system_prompt: "Rhyme." } });
+    await client.assistants.update(defaultId, { config: { recursion_limit: 50 } });
     await open(await revised("Inheriting"), "try");
     // The page keeps what it has read of the default assistant for some seconds.
     await shown.page.reload();
-    await main().getByText("It gets from there what it does not set itself: system_prompt.").waitFor();
+    await main().getByText("It gets from there what it does not set itself: recursion_limit.").waitFor();
+    await client.assistants.setLatest(defaultId, 1);
+  });
+
+  test("runs the first version of a default assistant without what its active version sets", async () => {
+    const [ofGraph] = await client.assistants.search({
+      graphId: "agent",
+      metadata: { created_by: "system" },
+    });
+    const defaultId = ofGraph?.assistant_id ?? "";
+    const { version } = await client.assistants.update(defaultId, { context: { tools: ["calculate"] } });
+    await open(defaultId, "try");
+    await shown.page.reload();
+    await main().getByRole("combobox", { name: "Left" }).selectOption("1");
+    await main().getByRole("combobox", { name: "Right" }).selectOption(String(version));
+    await main().getByLabel("Message", { exact: true }).fill(QUESTION);
+    await button("Run both").click();
+    await main().getByText("The two answers differ.").waitFor();
+    expect(await main().getByText("It gets from there").count()).toBe(0);
     await client.assistants.setLatest(defaultId, 1);
   });
 

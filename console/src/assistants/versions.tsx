@@ -1,6 +1,7 @@
 import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
 import { useState } from "react";
 import { Confirmation } from "../design/dialog.tsx";
+import { truncate } from "../design/truncate.ts";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -53,7 +54,7 @@ export const Versions = ({ assistant, versions }: VersionsProps) => {
             <td>
               <Time iso={created_at} />
             </td>
-            <td className={styles.wide}>{name}</td>
+            <td className={styles.wide}>{truncate(name ?? "")}</td>
           </tr>
         ))}
       </Table>

@@ -2,6 +2,7 @@ import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
 import { useEffect, useRef, useState } from "react";
 import { useConnection } from "../../server/connection.tsx";
 import { runVersion, targetOf, type Trial } from "../trial/run-version.ts";
+import { useInherited } from "../trial/use-inherited.ts";
 import type { Example } from "./queries.ts";
 
 const AT_ONCE = 3;
@@ -19,6 +20,7 @@ const NONE: Results = { versions: [], trials: new Map(), total: 0 };
 /** Runs examples on one or two versions, three at once. The results outlive the tab that shows them. */
 export const useExampleRuns = (assistant: Assistant) => {
   const { client } = useConnection();
+  const inherited = useInherited(assistant);
   const [results, setResults] = useState(NONE);
   const [isRunning, setIsRunning] = useState(false);
   const abort = useRef<AbortController>(undefined);
@@ -30,7 +32,11 @@ export const useExampleRuns = (assistant: Assistant) => {
     abort.current = controller;
     const { signal } = controller;
     const jobs = examples.flatMap((example) =>
-      versions.map((version, index) => ({ example, target: targetOf(assistant, version), index })),
+      versions.map((version, index) => ({
+        example,
+        target: targetOf(assistant, version, inherited?.defaults ?? {}),
+        index,
+      })),
     );
     setResults({ ...NONE, versions: versions.map(({ version }) => version), total: jobs.length });
     setIsRunning(true);

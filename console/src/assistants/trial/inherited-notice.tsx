@@ -1,10 +1,7 @@
 import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
-import { isObject } from "../../parts/is-object.ts";
-import { useOneAssistant } from "../queries.ts";
+import { useInherited } from "./use-inherited.ts";
 
 const NAMES_AT_MOST = 10;
-
-const fieldsOf = (value: unknown): string[] => (isObject(value) ? Object.keys(value) : []);
 
 /** Names the fields that a version which is not active gets from the default assistant of its graph. */
 export const InheritedNotice = ({
@@ -14,15 +11,9 @@ export const InheritedNotice = ({
   assistant: Assistant;
   versions: readonly AssistantVersion[];
 }) => {
-  const { data } = useOneAssistant(assistant.graph_id);
+  const known = useInherited(assistant);
   const others = versions.filter(({ version }) => version !== assistant.version);
-  if (data === undefined) return null;
-  const inherited = new Set(
-    others.flatMap(({ context, config }) => [
-      ...fieldsOf(data.context).filter((name) => !fieldsOf(context).includes(name)),
-      ...fieldsOf(data.config).filter((name) => !fieldsOf(config).includes(name)),
-    ]),
-  );
+  const inherited = new Set(others.flatMap((version) => known?.fieldsFor(version) ?? []));
   if (inherited.size === 0) return null;
   return (
     <p className="notice">

@@ -22,14 +22,21 @@ export interface Target {
 
 type Versioned = Pick<AssistantVersion, "version" | "graph_id" | "config" | "context">;
 
-/** A version that is not active runs on the default assistant of its graph (docs/decisions/088). */
+/**
+ * A version that is not active runs on the default assistant of its graph (docs/decisions/088).
+ * @param defaults what the graph sets itself in place of the default assistant's context
+ */
 export const targetOf = (
   { assistant_id, version: active }: Pick<Assistant, "assistant_id" | "version">,
   { version, graph_id, config, context }: Versioned,
+  defaults: object,
 ): Target =>
   version === active
     ? { version, assistantId: assistant_id }
-    : { version, assistantId: graph_id, config, context: context ?? {} };
+    : {
+        ...{ version, assistantId: graph_id, config },
+        context: { ...defaults, ...(isObject(context) && context) },
+      };
 
 const errorText = (data: unknown): string => {
   const [kind, message] = isObject(data) ? [data["error"], data["message"]] : [undefined, data];

@@ -2,6 +2,7 @@ import type { Assistant, AssistantVersion } from "@langchain/langgraph-sdk";
 import { useEffect, useRef, useState } from "react";
 import { useConnection } from "../../server/connection.tsx";
 import { runVersion, targetOf, type Trial } from "./run-version.ts";
+import { useInherited } from "./use-inherited.ts";
 import type { Written } from "./written.ts";
 
 export interface TrialSide {
@@ -12,6 +13,7 @@ export interface TrialSide {
 /** Runs the same input on one or two versions. The state outlives the tab that shows it. */
 export const useTrial = (assistant: Assistant) => {
   const { client } = useConnection();
+  const inherited = useInherited(assistant);
   const [written, setWritten] = useState<Written>();
   const [chosen, setChosen] = useState<{ left?: number | undefined; right?: number | undefined }>({});
   const [sides, setSides] = useState<readonly TrialSide[]>([]);
@@ -34,9 +36,10 @@ export const useTrial = (assistant: Assistant) => {
     };
     versions.forEach((version, index) => {
       const onText = (answer: string): void => update(index, { status: "running", answer });
-      void runVersion(client, targetOf(assistant, version), given, { signal, onText }).then((trial) =>
-        update(index, trial),
-      );
+      void runVersion(client, targetOf(assistant, version, inherited?.defaults ?? {}), given, {
+        signal,
+        onText,
+      }).then((trial) => update(index, trial));
     });
   };
 
