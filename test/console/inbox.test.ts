@@ -185,6 +185,46 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
     ).toEqual([]);
   });
 
+  test("assigns and filters by keys, leaves a text with Escape, and goes on after a thread answered by others", async () => {
+    const { page } = shown;
+    for (const title of ["First", "Second", "Third"]) await aQuestion("free", title);
+    const contested = await aQuestion("free", "Contested");
+    await aQuestion("a letter", "Letter", "approval");
+    await open();
+    await isSelected("First");
+    await page.keyboard.press("m");
+    await page.getByLabel("Your name").fill("Ada");
+    await page.keyboard.press("Enter");
+    await thread("First").getByText("Ada").waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search commands" }).fill("unassigned");
+    await page.keyboard.press("Enter");
+    await eventually("only unassigned ones are listed", async () => (await threads().count()) === 4);
+
+    await shown.go(`/inbox/${contested}`);
+    await isSelected("Contested");
+    await page.getByLabel("Answer", { exact: true }).fill("red");
+    await api.aFinishedRun(contested, { assistant_id: "asking", command: { resume: "blue" } });
+    await page.getByText("This thread no longer waits for an answer").waitFor();
+    await page.getByText("idle").first().waitFor();
+    await thread("Contested").waitFor({ state: "detached" });
+    await page.getByRole("main").focus();
+    await page.keyboard.press("j");
+    await isSelected("Letter");
+
+    await page.keyboard.press("k");
+    await isSelected("Third");
+    await page.getByLabel("Answer", { exact: true }).fill("green");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("k");
+    await isSelected("Second");
+    await page.getByLabel("Answer", { exact: true }).fill("blue");
+    await page.keyboard.press("Control+Enter");
+    await isSelected("Third");
+    expect(await page.evaluate("document.activeElement?.ariaLabel")).toBe("Selected thread");
+  });
+
   test("keeps what was written if somebody else answers first, and says that a thread is gone", async () => {
     const { page } = shown;
     const threadId = await aQuestion("free", "Contested");

@@ -1,9 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { ChevronDown, UserRound } from "lucide-react";
-import { useId, useState, type FormEvent } from "react";
+import { useId, useMemo, useState, type FormEvent } from "react";
 import { Dialog } from "../design/dialog.tsx";
 import { Menu } from "../design/menu.tsx";
 import { truncate } from "../design/truncate.ts";
+import { useCommands, type Command } from "../parts/commands.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection } from "../server/connection.tsx";
@@ -38,6 +39,13 @@ export const Assignee = ({ threadId, assignee, names, me, onMe }: AssigneeProps)
     mutationFn: (name: string | null) => client.threads.update(threadId, { metadata: { assignee: name } }),
     onSuccess: () => queries.invalidateQueries({ queryKey: WAITING_KEY }),
   });
+  const { mutate } = assign;
+  const isMine = me !== "" && assignee === me;
+  const commands = useMemo<Command[]>(() => {
+    const take = (): void => (me === "" ? setAsking("me") : mutate(me));
+    return isMine ? [] : [{ label: "Assign to me", group: "Inbox", keys: "m", isOnce: true, run: take }];
+  }, [isMine, me, mutate]);
+  useCommands(commands);
   const others = names.filter((name) => name !== me && name !== assignee);
   return (
     <>

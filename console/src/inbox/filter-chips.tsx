@@ -1,7 +1,9 @@
 import { ChevronDown } from "lucide-react";
+import { useMemo } from "react";
 import { Chip } from "../design/chip.tsx";
 import { Menu } from "../design/menu.tsx";
 import { truncate } from "../design/truncate.ts";
+import { useCommands, type Command } from "../parts/commands.tsx";
 import { countsByGraph, isOlder, matches, NO_FILTER, type InboxFilter } from "./filter.ts";
 import type { WaitingThread } from "./waiting-list.ts";
 import styles from "./inbox.module.css";
@@ -22,7 +24,33 @@ interface FilterChipsProps {
   onChange(filter: InboxFilter): void;
 }
 
+/** The chips as commands of the palette. */
+const useFilterCommands = ({ threads, me, filter, onChange }: Omit<FilterChipsProps, "hasMore">): void => {
+  const graphs = JSON.stringify(
+    countsByGraph(threads)
+      .slice(0, GRAPHS_SHOWN)
+      .map(([graph]) => graph),
+  );
+  const commands = useMemo<Command[]>(() => {
+    const show = (words: string, part: Partial<InboxFilter>): Command => ({
+      ...{ label: `Show ${words}`, group: "Inbox" },
+      run: () => onChange({ ...filter, ...part }),
+    });
+    return [
+      ...(me === "" ? [] : [show("my threads", { owner: "mine" })]),
+      show("unassigned threads", { owner: "unassigned" }),
+      ...(JSON.parse(graphs) as string[]).map((graph) => ({
+        ...show(`threads of ${truncate(graph, NAME_CHARACTERS)}`, { graph }),
+        id: graph,
+      })),
+      show("all waiting threads", NO_FILTER),
+    ];
+  }, [filter, graphs, me, onChange]);
+  useCommands(commands);
+};
+
 export const FilterChips = ({ threads, hasMore, me, filter, onChange }: FilterChipsProps) => {
+  useFilterCommands({ threads, me, filter, onChange });
   const count = (number: number): number | undefined => (hasMore ? undefined : number);
   const toggle = <Key extends keyof InboxFilter>(key: Key, value: InboxFilter[Key]): void =>
     onChange({ ...filter, [key]: filter[key] === value ? undefined : value });

@@ -25,14 +25,22 @@ const BOTH_FROM_REM = 48.01;
 const scrollTo = (threadId: string): void =>
   document.querySelector(`[data-thread="${CSS.escape(threadId)}"]`)?.scrollIntoView({ block: "nearest" });
 
-/** The thread after the given one, or before it; the nearest one if it is the last. */
+const placeOf = (threads: readonly WaitingThread[], threadId: string | undefined): number =>
+  threads.findIndex(({ thread_id }) => thread_id === threadId);
+
+/**
+ * The thread after the given one, or before it.
+ * @param place where the given one was, if somebody else answered it
+ */
 const neighbourOf = (
   threads: readonly WaitingThread[],
   threadId: string | undefined,
   step: 1 | -1,
+  place: number,
 ): string | undefined => {
-  const at = threads.findIndex(({ thread_id }) => thread_id === threadId);
-  return threads[at === -1 ? 0 : at + step]?.thread_id;
+  const at = placeOf(threads, threadId);
+  if (at !== -1) return threads[at + step]?.thread_id;
+  return (threads[step === 1 ? place : place - 1] ?? threads.at(step === 1 ? -1 : 0))?.thread_id;
 };
 
 export default function InboxPage() {
@@ -45,6 +53,8 @@ export default function InboxPage() {
   const [answered, setAnswered] = useState<Answered>();
   /** How often Enter opened a thread, since another key did. */
   const [entered, setEntered] = useState(0);
+  /** Of the selected thread in the list, even after it has left the list. */
+  const [place, setPlace] = useState(0);
   const all = useWaitingList(order);
   const threads = all.data ?? NO_THREADS;
   // The server finds matching threads among those that are not read yet.
@@ -62,8 +72,10 @@ export default function InboxPage() {
   });
   useEffect(() => selectFirst(), [threadId, first]);
 
-  const next = neighbourOf(shown, threadId, 1);
-  const previous = neighbourOf(shown, threadId, -1);
+  const at = placeOf(shown, threadId);
+  if (at !== -1 && at !== place) setPlace(at);
+  const next = neighbourOf(shown, threadId, 1, place);
+  const previous = neighbourOf(shown, threadId, -1, place);
   const commands = useMemo<Command[]>(() => {
     const select = (id: string | undefined): void => {
       if (id === undefined) return;
@@ -80,7 +92,8 @@ export default function InboxPage() {
 
   const onAnswered = async (said: Answered): Promise<void> => {
     setAnswered(said);
-    const following = neighbourOf(shown, said.threadId, 1) ?? neighbourOf(shown, said.threadId, -1);
+    const following =
+      neighbourOf(shown, said.threadId, 1, place) ?? neighbourOf(shown, said.threadId, -1, place);
     await dropFromList(queries, said.threadId);
     setEntered(0);
     navigate(following === undefined ? "/inbox" : `/inbox/${following}`);
@@ -169,6 +182,7 @@ export default function InboxPage() {
           me={me}
           onMe={setMe}
           entered={entered}
+          takesFocus={answered !== undefined}
           onAnswered={(said) => void onAnswered(said)}
         />
       )}

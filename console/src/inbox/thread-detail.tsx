@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { ArrowLeft, FileQuestion } from "lucide-react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { Link, useLocation } from "wouter";
 import { EmptyState } from "../design/empty-state.tsx";
 import { IconButton } from "../design/icon-button.tsx";
@@ -44,11 +44,23 @@ interface ThreadDetailProps {
   onMe(name: string): void;
   /** Above 0: the focus goes to the question, again with each higher number. */
   entered: number;
+  /** Takes the focus that the thread before has lost. */
+  takesFocus: boolean;
   onAnswered(answered: Answered): void;
 }
 
+const leaveText = (event: KeyboardEvent<HTMLElement>): void => {
+  const { currentTarget: detail, target, key } = event;
+  if (key !== "Escape" || !(target instanceof HTMLElement) || !detail.contains(target)) return;
+  if (target.matches("input, textarea")) detail.focus();
+};
+
 export const ThreadDetail = (props: ThreadDetailProps) => {
-  const { threadId } = props;
+  const { threadId, takesFocus } = props;
+  const detail = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (takesFocus && document.activeElement === document.body) detail.current?.focus();
+  }, [takesFocus]);
   const thread = useSelectedThread(threadId);
   const { data } = thread;
   const isWaiting = data?.status === "interrupted";
@@ -58,7 +70,13 @@ export const ThreadDetail = (props: ThreadDetailProps) => {
   if (isWaiting && stored.data !== undefined && stored.data !== held) setHeld(stored.data);
   const error = thread.error ?? stored.error;
   return (
-    <section className={styles.detail} aria-label="Selected thread" tabIndex={0}>
+    <section
+      ref={detail}
+      className={styles.detail}
+      aria-label="Selected thread"
+      tabIndex={0}
+      onKeyDown={leaveText}
+    >
       {data === null ? (
         <EmptyState
           icon={FileQuestion}
@@ -115,7 +133,7 @@ const Head = ({
       <div className={styles.facts}>
         <span className={styles.graph}>{truncate(graphOf(thread) ?? "unknown graph")}</span>
         <span>
-          interrupted <Time iso={thread.state_updated_at} />
+          {thread.status} <Time iso={thread.state_updated_at} />
         </span>
         <Assignee
           key={threadId}
