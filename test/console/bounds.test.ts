@@ -2,6 +2,9 @@ import { describe, expect, test } from "vitest";
 import { BoundedSchema } from "../../console/src/parts/schema-form/bounded-schema.ts";
 import { stepsOf } from "../../console/src/parts/schema-form/patterns.ts";
 import { SchemaCheck } from "../../console/src/parts/schema-form/schema-check.ts";
+import { refetchEvery } from "../../console/src/server/refetch.ts";
+import { ApiError } from "../../console/src/server/api-error.ts";
+import { threadName } from "../../console/src/parts/thread-name.ts";
 import { partsOf } from "../../console/src/playground/messages/markdown-parts.ts";
 
 /** A graph's output is processed in the reader's tab, which must not freeze. */
@@ -172,5 +175,29 @@ describe("a value is validated in bounded time", () => {
       "x",
     );
     expect(message.length).toBeLessThan(310);
+  });
+});
+
+describe("the name of a thread", () => {
+  test("is read from the beginning of its message, so a list with megabytes is drawn at once", () => {
+    const thread = {
+      thread_id: "1",
+      metadata: null,
+      extracted: { first: `  Dear\n ${"a b  ".repeat(400_000)}` },
+    };
+    const started = performance.now();
+    for (let time = 0; time < 1_000; time += 1) expect(threadName(thread)).toMatch(/^Dear a b a b/);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+});
+
+describe("a part of a page that is read every two minutes", () => {
+  const after = (error: Error | null): number | false => refetchEvery(120_000)({ state: { error } });
+
+  test("is read soon after a server was gone, and no sooner than before if it refuses so many requests", () => {
+    expect(after(new TypeError("Failed to fetch"))).toBe(10_000);
+    expect(after(new ApiError(429, "Too many requests."))).toBe(120_000);
+    expect(after(new ApiError(404, "Not found."))).toBe(false);
+    expect(after(null)).toBe(120_000);
   });
 });

@@ -13,7 +13,7 @@ import { isOfGraph } from "../parts/assistants.ts";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { CopyAs } from "../parts/request-snippets/copy-as.tsx";
 import { Time } from "../parts/time.tsx";
-import { statusOf } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
 import { Configuration } from "./configuration.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { EditDialog } from "./edit-dialog.tsx";

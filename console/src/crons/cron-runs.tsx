@@ -8,7 +8,7 @@ import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 import type { Cron } from "./cron.ts";
 
 const SHOWN_AT_MOST = 20;

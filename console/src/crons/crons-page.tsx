@@ -9,7 +9,7 @@ import { PageHead } from "../design/page-head.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 import { CronForm } from "./cron-form.tsx";
 import { CronRuns } from "./cron-runs.tsx";
 import { CronTable } from "./cron-table.tsx";

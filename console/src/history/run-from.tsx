@@ -9,7 +9,7 @@ import { isOver, type Run } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { UNTOUCHED, ValueEditor } from "../parts/value-editor.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 const POLL_MS = 500;
 

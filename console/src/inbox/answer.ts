@@ -1,5 +1,6 @@
 import { isObject } from "../parts/is-object.ts";
-import { messageOf, statusOf, type Connection } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
+import { messageOf, type Connection } from "../server/connection.tsx";
 
 export interface AnsweredThread {
   thread_id: string;

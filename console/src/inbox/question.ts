@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { isObject } from "../parts/is-object.ts";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 import type { WaitingThread } from "./waiting-list.ts";
 
 export interface SelectedThread extends WaitingThread {

@@ -2,7 +2,7 @@ import { useInfiniteQuery, type InfiniteData, type QueryClient } from "@tanstack
 import { FIRST_MESSAGE, type NamedThread } from "../parts/thread-name.ts";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection, type SearchPage } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 export interface WaitingThread extends NamedThread {
   state_updated_at: string;

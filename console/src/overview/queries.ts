@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react
 import { errorLine, type Run } from "../parts/run.ts";
 import { DAY_MS } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 export const STATUSES = ["success", "error", "timeout", "interrupted", "running", "pending"] as const;
 export type Counts = Readonly<Record<(typeof STATUSES)[number], number>>;

@@ -2,8 +2,9 @@ import { useQuery, useQueryClient, type QueryClient, type UseQueryResult } from 
 import { isOver, type Run } from "../parts/run.ts";
 import { ownTimes } from "../parts/timeline/spans.ts";
 import type { Trace } from "../parts/timeline/trace.ts";
-import { statusOf, useConnection, type Connection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { statusOf } from "../server/api-error.ts";
+import { useConnection, type Connection } from "../server/connection.tsx";
+import { refetchEvery } from "../server/refetch.ts";
 
 export interface NodeTime {
   graphId: string;

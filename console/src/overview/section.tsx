@@ -2,7 +2,8 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { useId, type ReactNode } from "react";
 import { Skeleton } from "../design/skeleton.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
-import { messageOf, statusOf } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
+import { messageOf } from "../server/connection.tsx";
 import styles from "./overview.module.css";
 
 const FORBIDDEN = 403;

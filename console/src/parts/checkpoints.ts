@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Interrupt, ThreadTask } from "@langchain/langgraph-sdk";
 import { useConnection, type Connection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 export interface CheckpointRef {
   checkpoint_id: string;

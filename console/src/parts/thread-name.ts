@@ -1,6 +1,8 @@
 import { contentText } from "./message-text.ts";
 
 const CHARACTERS = 80;
+/** A list reads its names again at each update, and a message may have megabytes. */
+const CHARACTERS_READ = 1_000;
 
 /** `extract` of a search: the text that names a thread without a title. */
 export const FIRST_MESSAGE = { first: "values.messages[0].content" } as const;
@@ -13,7 +15,7 @@ export interface NamedThread {
 
 /** Undefined if the message has no text. */
 export const firstWords = (content: unknown): string | undefined => {
-  const text = contentText(content).trim().replace(/\s+/g, " ");
+  const text = contentText(content).trimStart().slice(0, CHARACTERS_READ).trim().replace(/\s+/g, " ");
   return text === "" ? undefined : text.slice(0, CHARACTERS);
 };
 

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 /** Of all queries for threads that wait for a person. Invalidate it after an answer. */
 export const WAITING_KEY = ["threads", "waiting"] as const;

@@ -1,8 +1,9 @@
 import { contentText } from "../parts/message-text.ts";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ErrorNotice } from "../parts/notice.tsx";
-import { refetchEvery } from "../server/queries.ts";
-import { statusOf, useConnection } from "../server/connection.tsx";
+import { refetchEvery } from "../server/refetch.ts";
+import { statusOf } from "../server/api-error.ts";
+import { useConnection } from "../server/connection.tsx";
 import type { HeldInput } from "./composer/held-messages.ts";
 import { renewThread } from "./threads/thread-record.ts";
 import styles from "./queued-runs.module.css";

@@ -1,6 +1,7 @@
 import type { CancelAction } from "../parts/cancel-dialog.tsx";
 import type { Run } from "../parts/run.ts";
-import { statusOf, type Connection } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
+import type { Connection } from "../server/connection.tsx";
 import type { PendingFilter } from "./queue-record.ts";
 
 /** The limit of `/runs/cancel`. */

@@ -10,7 +10,7 @@ import { RecordLink } from "../parts/record-link.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 const SHOWN_AT_MOST = 50;
 

@@ -6,7 +6,7 @@ import { Skeleton } from "../design/skeleton.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { useConnection } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 import { cancelPending } from "./cancel-pending.ts";
 import type { Queue } from "./queue-record.ts";
 import { GraphTable, ServerTable, ThreadTable, waitText, type RequestCancel } from "./queue-tables.tsx";

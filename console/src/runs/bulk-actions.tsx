@@ -3,7 +3,8 @@ import { CancelDialog } from "../parts/cancel-dialog.tsx";
 import { Confirmation } from "../design/dialog.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { isOver, type Run } from "../parts/run.ts";
-import { messageOf, statusOf, useConnection, type Connection } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
+import { messageOf, useConnection, type Connection } from "../server/connection.tsx";
 
 const counted = (count: number): string => (count === 1 ? "1 run" : `${count} runs`);
 

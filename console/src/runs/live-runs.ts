@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useState } from "react";
 import { LISTED_FIELDS, type Run } from "../parts/run.ts";
 import { useConnection, type Connection, type SearchPage } from "../server/connection.tsx";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 import { bodyOf, type RunFilter } from "./run-filter.ts";
 
 export const PAGE = 50;

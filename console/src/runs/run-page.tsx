@@ -8,7 +8,7 @@ import { errorLine } from "../parts/run.ts";
 import { TraceView } from "../parts/timeline/trace-view.tsx";
 import { sumOf } from "../parts/timeline/trace.ts";
 import { useCurrency, useTrace } from "../parts/timeline/use-trace.ts";
-import { statusOf } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
 import { RunError } from "./run-error.tsx";
 import { useFacts } from "./run-facts.ts";
 import { RunHead } from "./run-head.tsx";

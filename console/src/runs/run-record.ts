@@ -3,7 +3,7 @@ import type { ApiRequest } from "../parts/request-snippets/snippets.ts";
 import { isOver, type Run } from "../parts/run.ts";
 import { useConnection, type Connection } from "../server/connection.tsx";
 import { ApiError } from "../server/api-error.ts";
-import { refetchEvery } from "../server/queries.ts";
+import { refetchEvery } from "../server/refetch.ts";
 
 export interface RunDetails extends Run {
   kwargs?: Record<string, unknown> & {

@@ -3,7 +3,8 @@ import { Skeleton } from "../design/skeleton.tsx";
 import { Fields } from "../parts/fields.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
-import { statusOf, useConnection } from "../server/connection.tsx";
+import { statusOf } from "../server/api-error.ts";
+import { useConnection } from "../server/connection.tsx";
 import type { Delivery } from "./run-record.ts";
 import styles from "./run-page.module.css";
 

@@ -27,3 +27,17 @@ export const messageIn = (text: string, status: number): string => {
 
 export const apiErrorFrom = async (answer: Response): Promise<ApiError> =>
   new ApiError(answer.status, withRetryTime(messageIn(await answer.text(), answer.status), answer));
+
+/** Undefined if the server did not answer. */
+export const statusOf = (thrown: unknown): number | undefined => {
+  if (thrown instanceof ApiError) return thrown.status;
+  const status = (thrown as { status?: unknown } | null)?.status;
+  return typeof status === "number" ? status : undefined;
+};
+
+export const isAuthError = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
+
+export const isTransient = (thrown: unknown): boolean => {
+  const status = statusOf(thrown);
+  return status === undefined || status === 429 || status >= 500;
+};

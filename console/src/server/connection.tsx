@@ -2,7 +2,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { createContext, useContext } from "react";
 import { apiUrl } from "./address.ts";
 import { credentialHeaders, type SignIn } from "./credentials.ts";
-import { ApiError, apiErrorFrom, messageIn } from "./api-error.ts";
+import { ApiError, apiErrorFrom, messageIn, statusOf } from "./api-error.ts";
 import { fetchWithRetry, retryAfterSeconds } from "./rate-limit.ts";
 
 export interface Connection {
@@ -74,20 +74,6 @@ export const messageOf = (thrown: unknown): string => {
   const [, ofRequest, ofStream, text] = CLIENT_ERROR.exec(message) ?? [];
   const status = ofRequest ?? ofStream;
   return status === undefined ? message : messageIn(text ?? "", Number(status));
-};
-
-/** Undefined if the server did not answer. */
-export const statusOf = (thrown: unknown): number | undefined => {
-  if (thrown instanceof ApiError) return thrown.status;
-  const status = (thrown as { status?: unknown } | null)?.status;
-  return typeof status === "number" ? status : undefined;
-};
-
-export const isAuthError = (thrown: unknown): boolean => [401, 403].includes(statusOf(thrown) ?? 0);
-
-export const isTransient = (thrown: unknown): boolean => {
-  const status = statusOf(thrown);
-  return status === undefined || status === 429 || status >= 500;
 };
 
 /** @throws ApiError with status 401 or 403 */

@@ -1,13 +1,7 @@
 import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useState, type FormEvent, type ReactNode } from "react";
-import {
-  connect,
-  ConnectionProvider,
-  isAuthError,
-  messageOf,
-  statusOf,
-  type Connection,
-} from "../server/connection.tsx";
+import { isAuthError, statusOf } from "../server/api-error.ts";
+import { connect, ConnectionProvider, messageOf, type Connection } from "../server/connection.tsx";
 import { forgetKey, keepKey, readSignIn, storedKey, type SignIn } from "../server/credentials.ts";
 import { createQueries } from "../server/queries.ts";
 import { SignOutProvider } from "./sign-out.ts";

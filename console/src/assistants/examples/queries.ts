@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { isObject } from "../../parts/is-object.ts";
-import { messageOf, statusOf, useConnection } from "../../server/connection.tsx";
+import { statusOf } from "../../server/api-error.ts";
+import { messageOf, useConnection } from "../../server/connection.tsx";
 
 /** Stored in the store, under the key `id`. */
 export interface Example {

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-quer
 import { useEffect, useMemo, useState } from "react";
 import { readHistory, type StoredCheckpoint } from "../checkpoints.ts";
 import { useConnection, type Connection } from "../../server/connection.tsx";
-import { refetchEvery } from "../../server/queries.ts";
+import { refetchEvery } from "../../server/refetch.ts";
 import { activityByNode, executionsIn, mergeExecutions, namespaceBelow, type Execution } from "./activity.ts";
 import { useLiveTasks } from "./use-live-tasks.ts";
 

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { isOver } from "../run.ts";
 import { useConnection } from "../../server/connection.tsx";
-import { refetchEvery } from "../../server/queries.ts";
+import { refetchEvery } from "../../server/refetch.ts";
 
 import type { Trace } from "./trace.ts";
 

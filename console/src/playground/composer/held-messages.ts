@@ -1,5 +1,5 @@
 import type { Connection } from "../../server/connection.tsx";
-import { statusOf } from "../../server/connection.tsx";
+import { statusOf } from "../../server/api-error.ts";
 import { keepText, keptText } from "../../server/tab-storage.ts";
 import type { Input } from "./input.ts";
 

@@ -4,7 +4,7 @@ import { JsonView } from "../../parts/json.tsx";
 import { Empty, ErrorNotice } from "../../parts/notice.tsx";
 import { CopyAs } from "../../parts/request-snippets/copy-as.tsx";
 import { useConnection } from "../../server/connection.tsx";
-import { refetchEvery } from "../../server/queries.ts";
+import { refetchEvery } from "../../server/refetch.ts";
 
 const POLL_MS = 2_000;
 

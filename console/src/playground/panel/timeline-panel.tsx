@@ -7,7 +7,7 @@ import { ErrorNotice } from "../../parts/notice.tsx";
 import { TraceView } from "../../parts/timeline/trace-view.tsx";
 import { useTrace } from "../../parts/timeline/use-trace.ts";
 import { useConnection } from "../../server/connection.tsx";
-import { refetchEvery } from "../../server/queries.ts";
+import { refetchEvery } from "../../server/refetch.ts";
 
 const POLL_MS = 2_000;
 

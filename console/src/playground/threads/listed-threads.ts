@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery, type InfiniteData } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import { refetchEvery } from "../../server/queries.ts";
+import { refetchEvery } from "../../server/refetch.ts";
 import { useConnection, type SearchPage } from "../../server/connection.tsx";
 import { FIRST_MESSAGE, type NamedThread } from "../../parts/thread-name.ts";
 import type { ThreadSearch } from "./thread-search.ts";

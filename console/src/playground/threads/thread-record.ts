@@ -2,7 +2,7 @@ import { FIRST_MESSAGE, firstWords } from "../../parts/thread-name.ts";
 import type { Interrupt, ThreadStatus } from "@langchain/langgraph-sdk";
 import { useQuery, type QueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { refetchEvery } from "../../server/queries.ts";
+import { refetchEvery } from "../../server/refetch.ts";
 import { useConnection } from "../../server/connection.tsx";
 
 /** A thread without its values, which may be large. */
