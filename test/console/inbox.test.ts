@@ -240,6 +240,17 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
     expect(await shown.violations()).toEqual([]);
   });
 
+  test("shows the beginning of a draft of a megabyte, which is edited only on demand, and sends all of it", async () => {
+    const { page } = shown;
+    const threadId = await aQuestion("draft of megabytes", "Long");
+    await open();
+    await page.getByText("Edit all 1,140,000 characters").waitFor();
+    expect(await page.locator("[data-card] textarea").count()).toBe(0);
+    await page.getByRole("button", { name: "Send the draft as it is" }).click();
+    await page.getByText("Nothing waits for you").waitFor();
+    expect(String(await answerOf(threadId)).length).toBeGreaterThan(1_140_000);
+  });
+
   test("sends no answer to another question than the one that was shown", async () => {
     const { page } = shown;
     const threadId = await aQuestion("twice", "Twice");

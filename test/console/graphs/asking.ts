@@ -94,6 +94,7 @@ const QUESTIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
     },
   ],
   ["draft", { question: "Send this draft?", draft: "Dear Ada, thank you." }],
+  ["draft of megabytes", { question: "Send this draft?", draft: "A line of a draft.\n".repeat(60_000) }],
   ["draft with options", { prompt: "Send this draft?", text: "Dear Ada.", options: ["approve", "reject"] }],
   ["content", { instruction: "Review the text", content: "One.", pages: 3 }],
   ["call", { question: "Is this correct?", tool_call: { name: "burn", args: { what: "a copy" } } }],

@@ -96,7 +96,7 @@ export const TextForm = ({ card, place, onAnswer }: TextFormProps) => {
         <div className={styles.field} data-part="answer">
           <label htmlFor={id}>{kind === "draft" ? "Draft" : "Answer"}</label>
           {kind === "draft" ? (
-            <GrowingText id={id} text={edited} rows={3} onChange={setEdited} />
+            <GrowingText id={id} text={edited} rows={3} isOnDemand onChange={setEdited} />
           ) : (
             <GrowingText id={id} text={text} onChange={setText} />
           )}
