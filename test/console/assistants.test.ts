@@ -112,6 +112,10 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of assistants", { 
     await openOne(assistant);
     await button("Edit").click();
     await dialog().getByText("Saving creates version 3 and activates it.").waitFor();
+    await dialog().getByLabel("system_prompt").waitFor();
+    await shown.page.setViewportSize({ width: 1280, height: 600 });
+    const save = await dialog().getByRole("button", { name: "Save as version 3" }).boundingBox();
+    expect((save?.y ?? 600) + (save?.height ?? 0)).toBeLessThan(600);
     await dialog().getByLabel("model_name").fill("");
     await dialog().getByLabel("system_prompt").fill("Be kind.");
     expect(await shown.violations()).toEqual([]);

@@ -109,7 +109,7 @@ export const DraftForm = ({
         </div>
       </details>
       <ErrorNotice error={error} />
-      <div className="row">
+      <div className={`row ${styles.save}`}>
         <button type="submit" className="primary" disabled={!canSubmit}>
           {action}
         </button>
