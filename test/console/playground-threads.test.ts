@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
 import { reasonForNoBrowser, SLOW_MS, violationsIn, watchPage, type OpenConsole } from "./browser.ts";
@@ -243,6 +244,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("threads in the playground",
     // React keeps its previous tree.
     expect(result.value).toBeLessThan(5);
     expect(result.value).toBeGreaterThan(0);
+  });
+
+  test("that do not exist leave a page with a title", async () => {
+    const { page } = shown;
+    await shown.go(`/threads/${randomUUID()}`);
+    await page.getByText("This thread does not exist").waitFor();
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Thread");
+    expect(await shown.violations()).toEqual([]);
   });
 
   test("are usable on a phone and in dark mode, with threads and state in dialogs", async () => {

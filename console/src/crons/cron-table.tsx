@@ -54,17 +54,23 @@ export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }:
               </Link>
               <button
                 type="button"
+                className="small"
                 aria-label={`${enabled ? "Pause" : "Resume"} ${schedule}`}
                 onClick={() => onToggle(cron)}
               >
                 {enabled ? "Pause" : "Resume"}
               </button>
-              <button type="button" aria-label={`Edit ${schedule}`} onClick={() => onEdit(cron)}>
+              <button
+                type="button"
+                className="small"
+                aria-label={`Edit ${schedule}`}
+                onClick={() => onEdit(cron)}
+              >
                 Edit
               </button>
               <button
                 type="button"
-                className="danger"
+                className="small danger"
                 aria-label={`Delete ${schedule}`}
                 onClick={() => onDelete(cron)}
               >

@@ -44,7 +44,7 @@ export const Figures = ({ rangeName, summary, queue, usage }: FiguresProps) => {
     ["Failed", runs === undefined ? undefined : failed],
     ["Running now", queue && <Link href="/runs?status=running">{countText(queue.num_running)}</Link>],
     [
-      "Waiting now",
+      "Pending now",
       queue && (
         <Link href="/queue">
           {countText(queue.num_pending)}

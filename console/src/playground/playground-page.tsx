@@ -65,6 +65,12 @@ const usePanelTab = (isOpenAtFirst: boolean) => {
   return { tab, choose };
 };
 
+const Loading = () => (
+  <div className={styles.loading}>
+    <Skeleton lines={6} label="Loading the thread" />
+  </div>
+);
+
 export default function PlaygroundPage() {
   const { threadId } = useParams<{ threadId?: string }>();
   const [, navigate] = useLocation();
@@ -118,7 +124,13 @@ export default function PlaygroundPage() {
         )}
         {record.data == null ? (
           <PlainTitle>
-            {threadId === undefined ? "New thread" : <span className="unseen">Thread</span>}
+            {threadId === undefined ? (
+              "New thread"
+            ) : isMissing ? (
+              "Thread"
+            ) : (
+              <span className="unseen">Thread</span>
+            )}
           </PlainTitle>
         ) : (
           <ThreadTitle key={threadId} record={record.data} isEditing={isRenaming} onEdit={setIsRenaming} />
@@ -161,7 +173,7 @@ export default function PlaygroundPage() {
           It was deleted, or its address is incomplete.
         </EmptyState>
       ) : assistant !== undefined && record.data !== undefined ? (
-        <Suspense fallback={<Skeleton lines={6} label="Loading the thread" />}>
+        <Suspense fallback={<Loading />}>
           <Conversation
             key={`${threadId} ${assistant.assistant_id}`}
             assistant={assistant}
@@ -171,7 +183,7 @@ export default function PlaygroundPage() {
           />
         </Suspense>
       ) : (
-        record.error === null && <Skeleton lines={6} label="Loading the thread" />
+        record.error === null && <Loading />
       )}
     </div>
   );

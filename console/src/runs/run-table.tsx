@@ -10,6 +10,9 @@ import { Time } from "../parts/time.tsx";
 import { useNow } from "../parts/use-now.ts";
 import styles from "./runs.module.css";
 
+/** The place of this column. */
+const ATTEMPTS = 7;
+
 interface RunTableProps {
   runs: readonly Run[];
   selected: ReadonlySet<string>;
@@ -96,6 +99,7 @@ export const RunTable = ({ runs, selected, onSelect }: RunTableProps) => {
         "Attempts",
         "Error",
       ]}
+      numbers={[ATTEMPTS]}
     >
       {runs.map((run) => (
         <tr
@@ -137,7 +141,7 @@ export const RunTable = ({ runs, selected, onSelect }: RunTableProps) => {
               <span style={{ width: `${shareOf(millisecondsOf(run, now), longest)}%` }} />
             </span>
           </td>
-          <td className={styles.extra}>{run.attempts}</td>
+          <td className={`${styles.extra} ${styles.number}`}>{run.attempts}</td>
           <td className={styles.error} title={errorLine(run)}>
             {errorLine(run)}
           </td>

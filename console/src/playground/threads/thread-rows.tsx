@@ -55,7 +55,13 @@ export const ThreadRows = (props: ThreadRowsProps) => {
     const index = id === undefined ? -1 : rows.findIndex((row) => idOf(row) === id);
     return index < 0 ? undefined : index;
   };
-  const active = indexOf(focused) ?? indexOf(current) ?? rows.findIndex(({ kind }) => kind === "thread");
+  const currentIndex = indexOf(current);
+  const showCurrent = useEffectEvent(() => {
+    if (currentIndex !== undefined) virtual.scrollToIndex(currentIndex, { align: "auto" });
+  });
+  const isListed = currentIndex !== undefined;
+  useEffect(() => showCurrent(), [current, isListed]);
+  const active = indexOf(focused) ?? currentIndex ?? rows.findIndex(({ kind }) => kind === "thread");
   const threads = rows.filter(({ kind }) => kind === "thread").length;
 
   const moveTo = (from: number, step: 1 | -1): void => {
