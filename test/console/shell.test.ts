@@ -121,6 +121,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the console in Chromium", {
     const { page, server } = shown;
     const { body } = await server.client
       .post("/threads")
+      .set("x-api-key", KEY)
       .send({ metadata: { title: "About the blue loom" } });
     await shown.go("/runs");
     await page.getByRole("main").getByRole("heading", { level: 1, name: "Runs" }).waitFor();
