@@ -6,7 +6,9 @@ const TABS_AT_MOST = 150;
 const focusedName = (page: Page): Promise<string> =>
   page.evaluate(`(() => {
     const one = document.activeElement;
-    const label = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent ?? "";
+    const labelled = document.getElementById(one.getAttribute("aria-labelledby") ?? "");
+    const label =
+      one.getAttribute("aria-label") ?? labelled?.textContent ?? one.labels?.[0]?.textContent ?? one.textContent ?? "";
     return label.trim();
   })()`);
 
