@@ -44,6 +44,12 @@ const PageFrame = ({ page }: { page: Page }) => {
   );
 };
 
+/** Apart, because commands change often. */
+const Keys = (): null => {
+  useKeys();
+  return null;
+};
+
 const Frame = () => {
   const [location, navigate] = useLocation();
   const { theme, next, change } = useTheme();
@@ -69,7 +75,6 @@ const Frame = () => {
     [next, navigate],
   );
   useCommands(commands);
-  useKeys();
   const counts = useCounts();
   const navigation = {
     counts,
@@ -91,6 +96,7 @@ const Frame = () => {
       >
         Skip to the page
       </a>
+      <Keys />
       <SideNavigation {...navigation} />
       <Switch>
         {PAGES.map((page) => (

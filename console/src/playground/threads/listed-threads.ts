@@ -11,8 +11,8 @@ export interface ListedThread extends NamedThread {
 }
 
 const PAGE = 50;
-/** Most threads do not match. */
-const SEARCHED_PAGE = 200;
+/** Who goes on wants many, and most threads do not match a search. */
+const LATER_PAGE = 200;
 const SEARCHED_AT_ONCE = 1_000;
 const POLL_MS = 4_000;
 
@@ -65,7 +65,7 @@ export const useListedThreads = ({ ids, metadata, status, words }: ThreadSearch)
   const threads = useInfiniteQuery({
     queryKey: ["threads", "pages", ids, metadata, status, isSearching],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam }) => read(pageParam, isSearching ? SEARCHED_PAGE : PAGE),
+    queryFn: ({ pageParam }) => read(pageParam, isSearching || pageParam !== undefined ? LATER_PAGE : PAGE),
     getNextPageParam: ({ cursor }) => cursor,
     staleTime: Infinity,
     // A list of thousands is not read again: the newest page brings what changes.

@@ -8,26 +8,43 @@ const WEEK_DAYS = 7;
 const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 
 const startOfDay = (time: number): number => new Date(time).setHours(0, 0, 0, 0);
+const startOfMonth = (time: number): number => new Date(startOfDay(time)).setDate(1);
 
-/** E.g. `Today`, `Yesterday`, `Last 7 days`, `October 2026`. A time in the future counts as today. */
-export const dayOf = (iso: string, now: number): string => {
-  const time = Date.parse(iso);
-  if (Number.isNaN(time)) return "Unknown day";
-  // Rounded, because days with a change of the clock have 23 or 25 hours.
-  const days = Math.round((startOfDay(now) - startOfDay(time)) / DAY_MS);
-  if (days <= 0) return "Today";
-  if (days === 1) return "Yesterday";
-  return days <= WEEK_DAYS ? "Last 7 days" : month.format(time);
+/** Noon, because days with a change of the clock have 23 or 25 hours. */
+const daysBefore = (now: number, days: number): number =>
+  startOfDay(startOfDay(now) + DAY_MS / 2 - days * DAY_MS);
+
+/** A time in the future counts as today. */
+interface Group {
+  /** E.g. `Today`, `Yesterday`, `Last 7 days`, `October 2026`. */
+  label: string;
+  /** Milliseconds since 1970. */
+  start: number;
+}
+
+const groupOf = (time: number, now: number): Group => {
+  if (Number.isNaN(time)) return { label: "Unknown day", start: Infinity };
+  const recent: readonly Group[] = [
+    { label: "Today", start: daysBefore(now, 0) },
+    { label: "Yesterday", start: daysBefore(now, 1) },
+    { label: "Last 7 days", start: daysBefore(now, WEEK_DAYS) },
+  ];
+  return (
+    recent.find(({ start }) => time >= start) ?? { label: month.format(time), start: startOfMonth(time) }
+  );
 };
 
 /** @param threads newest first */
 export const rowsOf = (threads: readonly ListedThread[], now: number): ListRow[] => {
   const rows: ListRow[] = [];
-  let last: string | undefined;
+  let group: Group | undefined;
   for (const thread of threads) {
-    const label = dayOf(thread.updated_at, now);
-    if (label !== last) rows.push({ kind: "day", label });
-    last = label;
+    const time = Date.parse(thread.updated_at);
+    if (group === undefined || !(time >= group.start)) {
+      const next = groupOf(time, now);
+      if (next.label !== group?.label) rows.push({ kind: "day", label: next.label });
+      group = next;
+    }
     rows.push({ kind: "thread", thread });
   }
   return rows;

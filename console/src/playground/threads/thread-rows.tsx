@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useEffectEvent, useRef, useState, type KeyboardEvent } from "react";
+import { useCallback, useEffect, useEffectEvent, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import type { ListedThread } from "./listed-threads.ts";
 import type { ListRow } from "./thread-groups.ts";
 import { ThreadRow } from "./thread-row.tsx";
@@ -32,15 +32,20 @@ export const ThreadRows = (props: ThreadRowsProps) => {
   const frame = useRef<HTMLDivElement>(null);
   const [focused, setFocused] = useState<string>();
   const isTouch = matchMedia("(pointer: coarse)").matches;
+  // With another function, the places of all rows are computed anew at each frame.
+  const getItemKey = useCallback(
+    (index: number) => {
+      const row = rows[index];
+      return row === undefined ? index : row.kind === "day" ? `day ${row.label}` : row.thread.thread_id;
+    },
+    [rows],
+  );
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
     estimateSize: (index) =>
       rows[index]?.kind === "day" ? DAY_PIXELS : isTouch ? TOUCH_PIXELS : THREAD_PIXELS,
-    getItemKey: (index) => {
-      const row = rows[index];
-      return row === undefined ? index : row.kind === "day" ? `day ${row.label}` : row.thread.thread_id;
-    },
+    getItemKey,
     overscan: 8,
   });
   const items = virtual.getVirtualItems();
@@ -62,7 +67,7 @@ export const ThreadRows = (props: ThreadRowsProps) => {
   const isListed = currentIndex !== undefined;
   useEffect(() => showCurrent(), [current, isListed]);
   const active = indexOf(focused) ?? currentIndex ?? rows.findIndex(({ kind }) => kind === "thread");
-  const threads = rows.filter(({ kind }) => kind === "thread").length;
+  const threads = useMemo(() => rows.filter(({ kind }) => kind === "thread").length, [rows]);
 
   const moveTo = (from: number, step: 1 | -1): void => {
     let index = from;
