@@ -8,7 +8,7 @@ import styles from "./interrupts.module.css";
 interface ArgumentFieldProps {
   name: string;
   value: unknown;
-  /** What was written before, else the value. */
+  /** The value that the field shows first: a changed one, if the user has written one before. */
   written: unknown;
   isReadOnly: boolean;
   /** Undefined while the input is not a valid value. */

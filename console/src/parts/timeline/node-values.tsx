@@ -42,7 +42,7 @@ interface NodeValuesProps {
   runId: string;
 }
 
-/** What a node of the root graph read and wrote, from the run's checkpoints. */
+/** Shows the input and the output of a node of the root graph. Both come from the run's checkpoints. */
 export const NodeValues = ({ span, spans, threadId, runId }: NodeValuesProps) => {
   const { request } = useConnection();
   const { data: tasks = [] } = useQuery({

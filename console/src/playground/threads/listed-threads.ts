@@ -11,7 +11,7 @@ export interface ListedThread extends NamedThread {
 }
 
 const PAGE = 50;
-/** Who goes on wants many, and most threads do not match a search. */
+/** Larger, because a user who scrolls wants many threads, and because most threads do not match a search. */
 const LATER_PAGE = 200;
 const SEARCHED_AT_ONCE = 1_000;
 const POLL_MS = 4_000;

@@ -89,7 +89,7 @@ const NameForm = ({ initial, error, onSubmit, onCancel }: NameFormProps) => {
   );
 };
 
-/** Of a page that has no record to rename. */
+/** The title of a new or a missing thread, which cannot be renamed. */
 export const PlainTitle = ({ children }: { children: ReactNode }) => (
   <h1 className={styles.title}>{children}</h1>
 );
