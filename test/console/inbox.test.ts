@@ -179,7 +179,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
     await isSelected("Second");
     expect(await answerOf(first)).toBe('Answered: "red"');
     expect(await page.getByRole("button", { name: "Undo the changes" }).count()).toBe(0);
-    // The same task asks again.
+    // The next question of the same task may have the same id.
     expect(
       await page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('answer'))"),
     ).toEqual([]);
