@@ -17,7 +17,7 @@ import { mcpConfigOf, mcpSchema, type McpConfig } from "./mcp.ts";
 import { usageConfigOf, usageSchema, type UsageConfig } from "./usage.ts";
 import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";
 import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
-import { storableConfig, storableObject } from "../../platform/domain/json-schemas.ts";
+import { storableConfig, storableObject, storableText } from "../../platform/domain/json-schemas.ts";
 import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
 
 export interface GraphEntry {
@@ -66,7 +66,7 @@ export class GraphLoadError extends Error {
 
 const graphPath = z.string().min(1);
 /** As many as the console shows, in characters that fit a button. */
-const starters = z.array(z.string().trim().min(1).max(500)).max(6);
+const starters = z.array(storableText.trim().min(1).max(500)).max(6);
 const describedGraph = z.object({
   path: graphPath,
   description: z.string().nullish(),

@@ -42,6 +42,7 @@ describe("the config, the context and the questions of a graph in langgraph.json
     { config: { tags: ["\0"] } },
     { starters: ["x".repeat(501)] },
     { starters: "Hello?" },
+    { starters: ["a\0b"] },
   ])("are refused at the start if invalid: %j", async (graph) => {
     expect((await failure(read(graph))).message).toContain("graphs.agent");
   });
