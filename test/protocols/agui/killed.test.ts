@@ -1,22 +1,25 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { apiOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../../helpers/leases.ts";
 import { spawnServer, type ServerProcess } from "../../helpers/server-process.ts";
 import { AGUI_GRAPHS, aFront, DIALECTS, ofType } from "./clients.ts";
 
-/** Executes the runs that a killed server leaves. */
-let survivor: TestServer;
-let doomed: ServerProcess;
+let database: FreshDatabase;
+let doomed: ServerProcess | undefined;
+/** Begins after the kill: otherwise it might begin the run itself, and nothing would be killed. */
+let survivor: TestServer | undefined;
 beforeAll(async () => {
-  survivor = await startTestServer({ graphConfigFile: AGUI_GRAPHS, ...PATIENT_LEASES });
+  database = await freshDatabase();
 });
-afterAll(async () => {
-  await doomed.kill();
-  await survivor.close();
+afterEach(async () => {
+  await doomed?.kill();
+  await survivor?.close();
 });
+afterAll(() => database.drop());
 
 /** The official client leaves a rejection that nothing handles when its connection is cut. */
 const openStream = async (url: string, threadId: string) => {
@@ -42,19 +45,25 @@ const openStream = async (url: string, threadId: string) => {
 const goesOn = "a run survives kill -9 of its server, and a page of %s goes on at another server";
 test.each(DIALECTS)(goesOn, async (dialect) => {
   doomed = spawnServer(["--config", AGUI_GRAPHS, "--port", "0"], {
-    DATABASE_URL: survivor.connectionString,
+    DATABASE_URL: database.connectionString,
     ...PATIENT_LEASES_ENVIRONMENT,
   });
   const threadId = randomUUID();
-  const cut = await openStream(await doomed.address(), threadId);
+  const url = await doomed.address();
+  const cut = await openStream(url, threadId);
   await cut.until('"t1 "', 2);
   await eventually("the first answer is stored", async () => {
-    const { values } = await apiOf(survivor).state(threadId);
+    const { values } = await apiOf({ url }).state(threadId);
     return values.messages?.length === 2;
   });
   await doomed.kill();
   await expect(cut.until("RUN_FINISHED", 1)).rejects.toThrow("terminated");
 
+  survivor = await startTestServer({
+    connectionString: database.connectionString,
+    graphConfigFile: AGUI_GRAPHS,
+    ...PATIENT_LEASES,
+  });
   const reloaded = aFront(survivor.url, "stuck-once", { dialect, threadId });
   const joined = reloaded.run();
   await endLeases(survivor);
