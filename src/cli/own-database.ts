@@ -10,6 +10,7 @@ import {
   resolveOptions,
   type Environment,
 } from "../platform/config/resolve.ts";
+import { findPlacement } from "../platform/database/distributed/placement.ts";
 import { openDatabase, type Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { migrate } from "../platform/database/migrate.ts";
@@ -162,6 +163,7 @@ export const onOwnDatabase =
         applicationName: "threadloom command",
         preparedStatements: false,
         encryption: ownEncryption(place.environment),
+        placement: await findPlacement(connectionString, place.schema),
         logger,
       });
       try {

@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { inject } from "vitest";
+import { onServer } from "./citus.ts";
+import type { Placement } from "../../src/platform/database/distributed/placement.ts";
 import { sqlState } from "../../src/platform/domain/errors.ts";
 
 export interface FreshDatabase {
@@ -23,16 +25,8 @@ const ATTEMPTS_AT_MOST = 5;
 const RETRY_MS = 50;
 const OBJECT_IN_USE = "55006";
 
-const asAdministrator = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = new pg.Client({ connectionString: inject("serverUrl") });
-  client.on("error", () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-};
+const asAdministrator = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  onServer(inject("serverUrl"), work);
 
 /**
  * A migrated, empty database for a test or a file of tests. About 10 ms: without fsync, copying the files of the template takes 8 ms, and
@@ -41,7 +35,7 @@ const asAdministrator = async <T>(work: (client: pg.Client) => Promise<T>): Prom
 export const freshDatabase = async (): Promise<FreshDatabase> => {
   const template = inject("templateDatabase");
   const name = `threadloom_test_${Math.floor(Date.now() / 1000)}_${randomBytes(6).toString("hex")}`;
-  await asAdministrator(async (client) => {
+  const copy = async (client: pg.Client): Promise<void> => {
     await client.query("select pg_advisory_lock($1)", [COPY_LOCK]);
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -55,12 +49,24 @@ export const freshDatabase = async (): Promise<FreshDatabase> => {
         await delay(RETRY_MS);
       }
     }
-  });
+  };
+  const drop = async (client: pg.Client): Promise<void> => {
+    await client.query(`drop database if exists ${name} with (force)`);
+  };
+  const otherNodes = inject("otherNodes");
+  for (const node of otherNodes) await onServer(node, copy);
+  await asAdministrator(copy);
   return {
     connectionString: databaseNamed(inject("serverUrl"), name),
-    drop: () =>
-      asAdministrator(async (client) => {
-        await client.query(`drop database if exists ${name} with (force)`);
-      }),
+    async drop() {
+      await asAdministrator(drop);
+      for (const node of otherNodes) await onServer(node, drop);
+    },
   };
+};
+
+/** Where the threads of a fresh database are; nothing without a cluster. All are copies of one database. */
+export const testPlacement = (): { placement?: Placement } => {
+  const placement = inject("placement");
+  return placement === undefined ? {} : { placement };
 };

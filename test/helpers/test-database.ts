@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { testPlacement } from "./database.ts";
 import { openDatabase, type Database, type DatabaseOptions } from "../../src/platform/database/database.ts";
 
 /** Opens a database as a server does, with one connection and without a visible log. */
@@ -11,6 +12,7 @@ export const openTestDatabase = (
     poolSize: 1,
     applicationName: "threadloom test",
     preparedStatements: true,
+    ...testPlacement(),
     logger: pino({ level: "silent" }),
     ...options,
   });

@@ -1,4 +1,4 @@
-import { openDatabase } from "../../platform/database/database.ts";
+import { openDatabase, type Queryable } from "../../platform/database/database.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import { RENEW } from "../queue/sql/renew.ts";
 import type { Execution } from "../attempt/execution.ts";
@@ -39,7 +39,13 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
   const slots = new Map<Execution, number | undefined>();
   let tickedAt = performance.now();
 
-  const loop = createLoopRenewals(options, database, held, { heartbeatMs, timeoutMs });
+  // The leases of a distributed database are on several nodes, to which only the common pool is connected.
+  const { partOf } = options.shared;
+  const isDistributed = partOf !== undefined;
+  const own: Queryable = isDistributed
+    ? { encryption: database.encryption, partOf, query: options.shared.query }
+    : database;
+  const loop = createLoopRenewals(options, own, held, { heartbeatMs, timeoutMs });
   const setup = {
     connectionString,
     applicationName: APPLICATION_NAME,
@@ -47,7 +53,7 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
     timeoutMs,
     leaseSeconds,
     heartbeatMs,
-    blockedLoopMs: blockedLoopSeconds * 1_000,
+    blockedLoopMs: isDistributed ? 0 : blockedLoopSeconds * 1_000,
     endsProcess: options.endsBlockedProcess === true,
     held: heldAttempts.memory,
   };

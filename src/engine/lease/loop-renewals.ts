@@ -11,7 +11,7 @@ export interface HeartbeatOptions {
   queue: Queue;
   connectionString: string;
   /** The common pool, for renewals that fail on the heartbeat's own connection. */
-  shared: Pick<Database, "query">;
+  shared: Pick<Database, "query"> & Partial<Pick<Database, "partOf">>;
   schema: string;
   preparedStatements: boolean;
   leaseSeconds: number;
@@ -63,7 +63,8 @@ export const createLoopRenewals = (
   };
   const boundedShared: Queryable = {
     encryption: own.encryption,
-    query: (text, values) => shared.query(text, values, { answerMs: timeoutMs }),
+    ...(shared.partOf && { partOf: shared.partOf }),
+    query: (text, values, options) => shared.query(text, values, { ...options, answerMs: timeoutMs }),
   };
 
   let standingIn: Promise<void> | undefined;

@@ -26,4 +26,4 @@ export const recordDeliveries: RecordEnds = (ended, { finalValues, valuesOmitted
   from ${ended} e join threadloom.runs r on r.thread_id = e.thread_id and r.run_id = e.run_id
     cross join lateral (select ${IS_DELIVERABLE} as is_deliverable) as asked
   where r.webhook is not null
-  on conflict (run_id) do nothing)`;
+  on conflict do nothing)`;

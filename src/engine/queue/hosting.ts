@@ -62,7 +62,13 @@ export const openHosting = async (
     if (graphIds !== undefined) await SIGN_OF_LIFE.query(database, { processId, graphIds });
   };
   /** Throws if the database is unreachable. */
-  const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
+  const listUnhosted = async (): Promise<UnhostedRuns[]> => {
+    const found = new Map<string, number>();
+    for (const part of database.parts)
+      for (const { graph_id: graphId, runs } of await part.query<UnhostedRuns>(UNHOSTED))
+        found.set(graphId, Math.min(COUNTED_AT_MOST, (found.get(graphId) ?? 0) + runs));
+    return [...found].map(([graphId, runs]) => ({ graph_id: graphId, runs }));
+  };
 
   let missing = new Set<string>();
   const poll = async (): Promise<void> => {

@@ -8,8 +8,8 @@ import { claim, claimWithin } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
-import { findToRecover } from "./sql/find-to-recover.ts";
-import { findWaiting } from "./sql/find-waiting.ts";
+import { findToRecover, type ToRecover } from "./sql/find-to-recover.ts";
+import { findWaiting, type Waiting } from "./sql/find-waiting.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { giveUpAttempt } from "./sql/give-up-attempt.ts";
 import { handBack } from "./sql/hand-back.ts";
@@ -40,7 +40,30 @@ export const createQueue = (
 ) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
-  let checkedUpTo = FIRST_THREAD;
+  const { parts } = database;
+  const checkedUpTo = parts.map(() => FIRST_THREAD);
+  const onEach = <Result>(ask: (part: Database) => Promise<Result>): Promise<Result[]> =>
+    Promise.all(parts.map(ask));
+  /** Begins with another part each time. */
+  let firstPart = 0;
+  /** Claims from one part after the other, until `limit` is reached. */
+  const claimFromParts = async (
+    limit: number,
+    ask: (part: Database, limit: number) => Promise<ClaimedRunRow[]>,
+  ): Promise<ClaimedRunRow[]> => {
+    const claimed: ClaimedRunRow[] = [];
+    firstPart += 1;
+    for (let place = 0; place < parts.length && claimed.length < limit; place += 1) {
+      try {
+        claimed.push(...(await ask(parts[(firstPart + place) % parts.length]!, limit - claimed.length)));
+      } catch (error) {
+        // The runs that other parts gave are running.
+        if (claimed.length === 0) throw error;
+        break;
+      }
+    }
+    return claimed;
+  };
   return {
     graphIds,
 
@@ -50,12 +73,21 @@ export const createQueue = (
     /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
-    findWaiting: () => findWaiting(database, { graphIds, suspectFrom }),
+    async findWaiting(): Promise<Waiting> {
+      const found = await onEach((part) => findWaiting(part, { graphIds, suspectFrom }));
+      return {
+        runs: found.some(({ runs }) => runs),
+        suspects: found.some(({ suspects }) => suspects),
+        deliveries: found.some(({ deliveries }) => deliveries),
+      };
+    },
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
-      limits === undefined
-        ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
-        : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
+      claimFromParts(limit, (part, left) =>
+        limits === undefined
+          ? claim(part, { workerId, leaseSeconds, limit: left, graphIds, suspectFrom })
+          : claimWithin(part, { workerId, leaseSeconds, limit: left, graphIds, suspectFrom, limits }),
+      ),
 
     /** Throws like `claim`. */
     async claimSuspect(
@@ -63,26 +95,29 @@ export const createQueue = (
       leaseSeconds: number,
       restSeconds: number,
     ): Promise<ClaimedRunRow | undefined> {
-      const limit = 1;
-      return (
-        await claimSuspects(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, restSeconds })
-      )[0];
+      const claimed = await claimFromParts(1, (part, limit) =>
+        claimSuspects(part, { workerId, leaseSeconds, limit, graphIds, suspectFrom, restSeconds }),
+      );
+      return claimed[0];
     },
 
     /** Whether `claim` leaves the run to `claimSuspect`. */
     isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 
     /** Throws if the database is unreachable. */
-    countSuspects: () => countSuspects(database, suspectFrom),
+    countSuspects: async () =>
+      (await onEach((part) => countSuspects(part, suspectFrom))).reduce((sum, runs) => sum + runs, 0),
 
     advance: (threadId: string) => advance(database, [threadId]),
 
     putBehind: () => putBehind(database, graphIds),
 
     async advanceForgotten(): Promise<RunSelector[]> {
-      const found = await advanceForgotten(database, checkedUpTo);
-      ({ checkedUpTo } = found);
-      return found.runs;
+      const found = await onEach((part) =>
+        advanceForgotten(part, checkedUpTo[parts.indexOf(part)] ?? FIRST_THREAD),
+      );
+      found.forEach((page, index) => (checkedUpTo[index] = page.checkedUpTo));
+      return found.flatMap(({ runs }) => runs);
     },
 
     listUnknown: (workerId: string, known: readonly string[]) => listUnknown(database, workerId, known),
@@ -98,7 +133,14 @@ export const createQueue = (
 
     listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
-    findToRecover: (leaseSeconds: number) => findToRecover(database, { leaseSeconds, graphIds, seesDeaths }),
+    async findToRecover(leaseSeconds: number): Promise<ToRecover> {
+      const found = await onEach((part) => findToRecover(part, { leaseSeconds, graphIds, seesDeaths }));
+      return {
+        lost: found.some(({ lost }) => lost),
+        later: found.some(({ later }) => later),
+        behind: found.some(({ behind }) => behind),
+      };
+    },
 
     requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 

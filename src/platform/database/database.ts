@@ -13,7 +13,9 @@ import {
   type BoundedReads,
 } from "./bounded-reads.ts";
 import { createGrouping, type Grouping } from "./grouping.ts";
-import type { Queryable } from "./queryable.ts";
+import { distribute } from "./distributed/distributed.ts";
+import { nodeAddress, type Placement } from "./distributed/placement.ts";
+import type { Queryable, Threads } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
@@ -31,6 +33,8 @@ export interface DatabaseOptions {
   preparedStatements: boolean;
   timeoutMs?: number;
   encryption?: EncryptionSetup;
+  /** Of tables that are distributed over several nodes. */
+  placement?: Placement | undefined;
   logger: Logger;
 }
 
@@ -52,7 +56,15 @@ export interface Database extends Records, BoundedReads {
   readonly pool: pg.Pool;
   readonly connectionString: string;
   /** `answerMs`: time limit for the answer, after which the connection is closed. */
-  query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
+  query<Row>(
+    text: string,
+    values?: unknown[],
+    options?: { answerMs?: number; threads?: Threads },
+  ): Promise<Row[]>;
+  /** The part of the database with the thread. */
+  of(threadId: string): Database;
+  /** Together they have all threads. Without distribution: the database itself. */
+  parts: readonly Database[];
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
   grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
@@ -182,7 +194,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     },
   });
 
-  const database: Omit<Database, keyof BoundedReads | "grouped"> = {
+  const database: Omit<Database, keyof BoundedReads | "grouped" | "of" | "parts"> = {
     ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
@@ -232,5 +244,23 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     );
     return work(read!, readPlannedOnce!);
   });
-  return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
+  const whole: Database = {
+    ...database,
+    ...boundedReads,
+    grouped: createGrouping(database, logger),
+    of: () => whole,
+    parts: [],
+  };
+  whole.parts = [whole];
+  const { placement } = options;
+  if (placement === undefined) return whole;
+  const addressOf = (node: string) => nodeAddress(connectionString, node);
+  const openNode = (node: string) =>
+    openDatabase({
+      ...options,
+      placement: undefined,
+      searchAddresses: undefined,
+      connectionString: addressOf(node),
+    });
+  return distribute({ common: whole, placement, schema, openNode, addressOf, logger });
 };

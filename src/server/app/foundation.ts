@@ -8,6 +8,7 @@ import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
+import { findPlacement } from "../../platform/database/distributed/placement.ts";
 import { openDatabase, type Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
@@ -74,14 +75,17 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
-  const accelerators = acceleratorsOf(config);
+  const configured = acceleratorsOf(config);
   const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
-  await assertSessions(addresses, accelerators);
+  await assertSessions(addresses, configured);
   const connectionString = await withSessionSettings(parts.connectionString);
   // Without a second address, `assertSessions` has found whole sessions.
-  const direct = directConnectionString === undefined && accelerators.advisoryLocks && accelerators.sessions;
+  const direct = directConnectionString === undefined && configured.advisoryLocks && configured.sessions;
   const sessionConnectionString = directConnectionString ?? connectionString;
-  await migrate(sessionConnectionString, { schema, ...accelerators, logger });
+  await migrate(sessionConnectionString, { schema, ...configured, logger });
+  const placement = await findPlacement(sessionConnectionString, schema);
+  // A node does not see the sessions of others.
+  const accelerators = placement === undefined ? configured : { ...configured, sessions: false };
   const database = lifecycle.closing(
     openDatabase({
       connectionString,
@@ -91,6 +95,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
       applicationName: "threadloom",
       preparedStatements,
       encryption: encryptionOf(config),
+      placement,
       logger,
     }),
   );

@@ -5,6 +5,7 @@ import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
+import { findPlacement } from "../../platform/database/distributed/placement.ts";
 import { openDatabase } from "../../platform/database/database.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
@@ -121,6 +122,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     applicationName: "threadloom graphs",
     preparedStatements,
     encryption: setup.encryption,
+    placement: await findPlacement(connectionString, schema),
     logger,
   });
   const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);

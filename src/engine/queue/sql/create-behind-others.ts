@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { byPart } from "../../../platform/database/queryable.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import type { RunSelector } from "../attempts.ts";
@@ -76,7 +77,14 @@ export const createManyBehindOthers = async (
   transaction: Queryable,
   rights: CreationRights,
   runs: readonly NewRun[],
-): Promise<RunSelector[]> =>
-  runs.length === 0
-    ? []
-    : await CREATE_MANY_BEHIND_OTHERS.query(transaction, { rights, creations: runs.map((run) => ({ run })) });
+): Promise<RunSelector[]> => {
+  const created: RunSelector[] = [];
+  for (const some of byPart(transaction, runs, ({ threadId }) => threadId))
+    created.push(
+      ...(await CREATE_MANY_BEHIND_OTHERS.query<RunSelector>(transaction, {
+        rights,
+        creations: some.map((run) => ({ run })),
+      })),
+    );
+  return created;
+};

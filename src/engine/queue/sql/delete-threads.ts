@@ -31,6 +31,11 @@ const VALUES_PARAMETERS = {
   valuesOmitted: ["boolean", ({ final }: Deletion) => final?.omitted ?? false],
 } as const;
 
+const DELETE_CRONS = statement(
+  { threadIds: "uuid[]" },
+  (sql) => `delete from threadloom.crons where thread_id = any(${sql.threadIds})`,
+);
+
 const deletionText = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>, recording: string): string =>
   `with ended as (
     select ${ENDED_COLUMNS}, ${sql.status} as status, ${sql.error} as error from threadloom.runs r
@@ -51,5 +56,7 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
   /** The caller holds the locks of the threads and of their unfinished runs. */
   return async (transaction: Queryable, threadIds: readonly string[], end: End): Promise<void> => {
     await deletion.query(transaction, { threadIds, ...end });
+    // On one database the reference of crons to threads does this.
+    if (transaction.partOf !== undefined) await DELETE_CRONS.query(transaction, { threadIds });
   };
 };

@@ -1,0 +1,183 @@
+import type pg from "pg";
+import { COPY_PREFIX } from "./placement.ts";
+
+/** Distributed by thread, in an order in which each refers only to earlier ones. */
+export const OF_THREADS = [
+  "threads",
+  "runs",
+  "run_events",
+  "run_traces",
+  "model_usage",
+  "checkpoints",
+  "checkpoint_writes",
+  "checkpoint_elements",
+  "checkpoint_contents",
+  "webhook_deliveries",
+  "push_notifications",
+] as const;
+
+/**
+ * Small tables that statements of threads read, with their keys. They stay where they are, and each node has a copy, which
+ * a trigger keeps: Citus refuses many of the statements that write to them.
+ */
+const COPIED = { assistants: "assistant_id", checkpoint_shapes: "hash", workers: "worker_id" } as const;
+
+/** Functions in statements of threads. */
+const FUNCTIONS = [
+  "merge_writes(text, text)",
+  "add_weight(bigint, bigint, bigint, jsonb, jsonb, jsonb, jsonb)",
+  "weight_within(bigint, bigint, jsonb, jsonb, jsonb, jsonb)",
+] as const;
+
+/** A part of the distribution. A step that `isDone` is left out, so a failed distribution can go on. */
+export interface Step {
+  title: string;
+  /** SQL; its only row has `done`. */
+  isDone: string;
+  statements: readonly string[];
+}
+
+const keyIs = (schema: string, table: string, columns: readonly string[]): string =>
+  `select coalesce((select array_agg(a.attname::text order by k.place) = '{${columns.join(",")}}'
+    from pg_constraint c cross join unnest(c.conkey) with ordinality as k(attnum, place)
+    join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum
+    where c.conrelid = '"${schema}".${table}'::regclass and c.contype = 'p'), false) as done`;
+
+const keyStep = (schema: string, table: string, columns: readonly string[]): Step => ({
+  title: `the key of ${table} begins with the thread`,
+  isDone: keyIs(schema, table, columns),
+  statements: [
+    `alter table "${schema}".${table} drop constraint ${table}_pkey, add primary key (${columns.join(", ")})`,
+  ],
+});
+
+const referenceStep = (schema: string, table: string, column: string): Step => ({
+  title: `${table} refers to runs by thread`,
+  isDone: `select exists (select from pg_constraint where conrelid = '"${schema}".${table}'::regclass and contype = 'f'
+    and cardinality(conkey) = 2) as done`,
+  statements: [
+    `alter table "${schema}".${table}
+       add foreign key (thread_id, ${column}) references "${schema}".runs (thread_id, run_id) on delete cascade`,
+  ],
+});
+
+const isDistributed = (schema: string, table: string): string =>
+  `select exists (select from pg_dist_partition where logicalrelid = '"${schema}".${table}'::regclass) as done`;
+
+/** @param database the name of the database, for a setting that later moves of shards need, too */
+export const stepsOf = (schema: string, database: string, shards: number): readonly Step[] => [
+  {
+    title: "triggers of distributed tables are allowed",
+    isDone: `select current_setting('citus.enable_unsafe_triggers')::boolean and exists (
+      select from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
+      where d.datname = current_database() and 'citus.enable_unsafe_triggers=on' = any(s.setconfig)) as done`,
+    statements: [
+      `alter database "${database.replaceAll('"', '""')}" set citus.enable_unsafe_triggers = on`,
+      "set citus.enable_unsafe_triggers = on",
+    ],
+  },
+  {
+    title: "only keys that begin with the thread refer to runs",
+    isDone: `select not exists (select from pg_constraint where conrelid in ('"${schema}".run_traces'::regclass,
+      '"${schema}".push_notifications'::regclass) and contype = 'f' and cardinality(conkey) = 1) as done`,
+    statements: [
+      `alter table "${schema}".run_traces drop constraint run_traces_run_id_fkey`,
+      `alter table "${schema}".push_notifications drop constraint push_notifications_task_run_id_fkey`,
+    ],
+  },
+  keyStep(schema, "runs", ["thread_id", "run_id"]),
+  {
+    title: "runs are found by their ids",
+    isDone: `select to_regclass('"${schema}".runs_by_id') is not null as done`,
+    statements: [`create index runs_by_id on "${schema}".runs (run_id)`],
+  },
+  keyStep(schema, "run_traces", ["thread_id", "run_id", "attempt", "part"]),
+  keyStep(schema, "webhook_deliveries", ["thread_id", "run_id"]),
+  keyStep(schema, "push_notifications", ["thread_id", "push_id"]),
+  referenceStep(schema, "run_traces", "run_id"),
+  referenceStep(schema, "push_notifications", "task_run_id"),
+  {
+    title: "crons do not refer to threads",
+    isDone: `select not exists (select from pg_constraint where conrelid = '"${schema}".crons'::regclass and contype = 'f') as done`,
+    statements: [`alter table "${schema}".crons drop constraint crons_thread_id_fkey`],
+  },
+  {
+    title: "triggers can keep copies of tables",
+    isDone: `select to_regprocedure('"${schema}".keep_copy()') is not null as done`,
+    statements: [
+      `create function "${schema}".keep_copy() returns trigger language plpgsql as $$
+begin
+  if tg_op <> 'INSERT' then
+    execute format('delete from %I.%I where %I = $1', tg_table_schema, '${COPY_PREFIX}' || tg_table_name, tg_argv[0])
+      using (to_jsonb(old) ->> tg_argv[0])::uuid;
+  end if;
+  if tg_op <> 'DELETE' then
+    execute format('insert into %1$I.%2$I select * from jsonb_populate_record(null::%1$I.%2$I, $1)',
+      tg_table_schema, '${COPY_PREFIX}' || tg_table_name) using to_jsonb(new);
+  end if;
+  return null;
+end
+$$`,
+    ],
+  },
+  ...Object.entries(COPIED).map(([table, key]): Step => {
+    const copy = `"${schema}".${COPY_PREFIX}${table}`;
+    return {
+      title: `every node has a copy of ${table}`,
+      isDone: `select to_regclass('${copy}') is not null as done`,
+      statements: [
+        `lock table "${schema}".${table} in share row exclusive mode`,
+        `create table ${copy} (like "${schema}".${table} including defaults, primary key (${key}))`,
+        `select create_reference_table('${copy}')`,
+        `insert into ${copy} select * from "${schema}".${table}`,
+        `create trigger ${table}_copy after insert or update or delete on "${schema}".${table}
+           for each row execute function "${schema}".keep_copy('${key}')`,
+      ],
+    };
+  }),
+  ...OF_THREADS.map((table): Step => ({
+    title: `${table} is distributed by thread`,
+    isDone: isDistributed(schema, table),
+    statements: [
+      table === "threads"
+        ? `select create_distributed_table('"${schema}".threads', 'thread_id', colocate_with := 'none', shard_count := ${shards})`
+        : `select create_distributed_table('"${schema}".${table}', 'thread_id', colocate_with := '"${schema}".threads')`,
+    ],
+  })),
+  ...FUNCTIONS.map((signature): Step => ({
+    title: `every node has the function ${signature.slice(0, signature.indexOf("("))}`,
+    isDone: `select exists (select from pg_dist_object where classid = 'pg_proc'::regclass
+      and objid = '"${schema}".${signature}'::regprocedure) as done`,
+    statements: [`select create_distributed_function('"${schema}".${signature}')`],
+  })),
+];
+
+const isDone = async (client: pg.ClientBase, step: Step): Promise<boolean> =>
+  (await client.query<{ done: boolean }>(step.isDone)).rows[0]?.done === true;
+
+/** `onStep` is called before a step begins. Each step is a transaction of its own. Throws errors of `pg`. */
+export const distributeTables = async (
+  client: pg.ClientBase,
+  steps: readonly Step[],
+  onStep: (step: Step) => void = () => undefined,
+): Promise<void> => {
+  for (const step of steps) {
+    if (await isDone(client, step)) continue;
+    onStep(step);
+    await client.query("begin");
+    try {
+      for (const statement of step.statements) await client.query(statement);
+      await client.query("commit");
+    } catch (error) {
+      await client.query("rollback");
+      throw error;
+    }
+  }
+};
+
+/** The steps that are left. */
+export const stepsLeft = async (client: pg.ClientBase, steps: readonly Step[]): Promise<Step[]> => {
+  const left: Step[] = [];
+  for (const step of steps) if (!(await isDone(client, step))) left.push(step);
+  return left;
+};

@@ -1,0 +1,23 @@
+import { defineConfig } from "vitest/config";
+import { globalSetup, ordinary, plugins, WITH_MODULES_REPLACED } from "./vitest.config.ts";
+
+const nodes = process.env["TEST_CITUS_NODES"];
+if (nodes === undefined)
+  console.log(
+    "Skipped: TEST_CITUS_NODES names no cluster. It is a list of addresses; the first is the coordinator's.",
+  );
+
+/** `npm run test:citus`: the tests of what a distributed database changes, on a cluster (docs/scaling.md). */
+export default defineConfig({
+  plugins,
+  test: {
+    ...ordinary,
+    globalSetup,
+    name: "citus",
+    include: nodes === undefined ? [] : ["test/{engine,api,state/checkpoints,distributed}/**/*.test.ts"],
+    passWithNoTests: true,
+    exclude: [...ordinary.exclude, ...WITH_MODULES_REPLACED],
+    teardownTimeout: 60_000,
+    maxWorkers: 2,
+  },
+});
