@@ -82,6 +82,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/restore.ts")).createRestore,
   },
   {
+    name: "distribute",
+    summary: "Distribute the tables over the nodes of a Citus cluster.",
+    load: async () => (await import("./commands/distribute.ts")).createDistribute,
+  },
+  {
     name: "psql",
     summary: "Open psql on the database.",
     load: async () => (await import("./commands/psql.ts")).createPsql,

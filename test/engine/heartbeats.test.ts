@@ -1,3 +1,4 @@
+import { testPlacement } from "../helpers/database.ts";
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/platform/database/database.ts";
@@ -179,6 +180,7 @@ describe("a heartbeat's thread", () => {
     const { logger, lines } = listeningLogger();
     const connectionString = await connectAs(server);
     const database = openDatabase({
+      ...testPlacement(),
       connectionString,
       poolSize: 1,
       applicationName: "threadloom test",

@@ -14,7 +14,7 @@ import { allowedOrigins } from "../../../src/http/origins.ts";
 import { createThreadRoutes } from "../../../src/api/threads/routes.ts";
 import { createThreadService, type ThreadService } from "../../../src/api/threads/service.ts";
 import { authorize } from "../../helpers/access.ts";
-import { freshDatabase } from "../../helpers/database.ts";
+import { freshDatabase, testPlacement } from "../../helpers/database.ts";
 import { CONNECTION_LIMITS } from "../../helpers/parts.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -94,6 +94,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   const fresh = await freshDatabase();
   const logger = pino({ level: "silent" });
   const database = openDatabase({
+    ...testPlacement(),
     connectionString: fresh.connectionString,
     poolSize: 5,
     applicationName: "threads test",

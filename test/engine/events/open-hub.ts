@@ -1,3 +1,4 @@
+import { testPlacement } from "../../helpers/database.ts";
 import { openDatabase } from "../../../src/platform/database/database.ts";
 import { openSignals } from "../../../src/platform/database/signals.ts";
 import { createHub } from "../../../src/engine/events/hub.ts";
@@ -35,6 +36,7 @@ export const idsOf = (published: readonly ReadEvent[]): number[] =>
 export const openHub = async (connectionString: string) => {
   const { logger } = listeningLogger();
   const database = openDatabase({
+    ...testPlacement(),
     connectionString,
     poolSize: 4,
     applicationName: "threadloom test",

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
-import { freshDatabase } from "../../helpers/database.ts";
+import { freshDatabase, testPlacement } from "../../helpers/database.ts";
 
 const logger = pino({ level: "silent" });
 
@@ -19,6 +19,7 @@ export interface OpenStorage {
 export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => {
   const fresh = await freshDatabase();
   const database = openDatabase({
+    ...testPlacement(),
     connectionString: fresh.connectionString,
     poolSize: 4,
     applicationName: "test",

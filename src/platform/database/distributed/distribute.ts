@@ -181,3 +181,42 @@ export const stepsLeft = async (client: pg.ClientBase, steps: readonly Step[]): 
   for (const step of steps) if (!(await isDone(client, step))) left.push(step);
   return left;
 };
+
+/** A process has a prepared statement per statement, shard and connection. */
+export const SHARDS_AT_MOST = 1_024;
+const OLDEST_CITUS = 12;
+
+/** Why the database can't be distributed, in sentences for its operator; empty if it can. */
+export const clusterFaults = async (client: pg.ClientBase, schema: string): Promise<string[]> => {
+  const { rows: extensions } = await client.query<{ extversion: string }>(
+    "select extversion from pg_extension where extname = 'citus'",
+  );
+  const version = extensions[0]?.extversion;
+  if (version === undefined)
+    return [
+      "This database has no extension citus. Create it on each node, and add the nodes with citus_add_node.",
+    ];
+  const faults: string[] = [];
+  if (Number.parseInt(version, 10) < OLDEST_CITUS)
+    faults.push(`Citus ${version} is too old: ${OLDEST_CITUS} or newer is needed.`);
+  const { rows: nodes } = await client.query<{ groupid: number; shouldhaveshards: boolean }>(
+    "select groupid, shouldhaveshards from pg_dist_node where noderole = 'primary' and isactive",
+  );
+  if (!nodes.some((node) => node.groupid === 0))
+    faults.push("The coordinator does not know its own address. Call citus_set_coordinator_host there.");
+  if (!nodes.some((node) => node.shouldhaveshards))
+    faults.push("No node takes shards. Add a node with citus_add_node.");
+  const { rows: here } = await client.query<{ groupid: number }>("select groupid from pg_dist_local_group");
+  if (here[0]?.groupid !== 0) faults.push("This is not the coordinator. Use its address.");
+  const { rows: servers } = await client.query<{ found: boolean }>(
+    `select to_regclass($1) is not null as found`,
+    [`"${schema}".workers`],
+  );
+  if (servers[0]?.found === true) {
+    const { rows } = await client.query<{ servers: number }>(
+      `select count(*)::int as servers from "${schema}".workers where seen_at > now() - interval '15 seconds'`,
+    );
+    if (rows[0]!.servers > 0) faults.push("A server executes runs on this database. Stop all servers first.");
+  }
+  return faults;
+};

@@ -8,7 +8,7 @@ export interface Part {
   /** The smallest hash of the part's threads. */
   from: number;
   /** Name of a table -> name of its shard, or of the copy of a common table that every node has. */
-  tables: ReadonlyMap<string, string>;
+  tables: Readonly<Record<string, string>>;
   shardIds: readonly string[];
   /** `host:port`, as the cluster knows the node. */
   node: string;
@@ -18,7 +18,7 @@ export interface Placement {
   /** By `from`. */
   parts: readonly Part[];
   /** Tables that are distributed by thread. */
-  ofThreads: ReadonlySet<string>;
+  ofThreads: readonly string[];
 }
 
 /** Before the name of a table, the name of its copies. */
@@ -65,10 +65,10 @@ export const readPlacement = async (client: pg.Client, schema: string): Promise<
     parts.set(from, [...(parts.get(from) ?? []), row]);
   }
   return {
-    ofThreads: new Set(shards.map((row) => row.table_name)),
+    ofThreads: [...new Set(shards.map((row) => row.table_name))],
     parts: [...parts].map(([from, ofPart]) => ({
       from,
-      tables: new Map([...common, ...ofPart].map(shardOf)),
+      tables: Object.fromEntries([...common, ...ofPart].map(shardOf)),
       shardIds: ofPart.map(({ shardid }) => shardid),
       node: ofPart[0]!.node,
     })),
@@ -103,4 +103,15 @@ export const nodeAddress = (connectionString: string, node: string): string => {
     `${given === null ? "" : `${given} `}-c citus.enable_manual_changes_to_shards=on`,
   );
   return url.href;
+};
+
+/** How many parts each node has. */
+export const partsByNode = async (
+  client: pg.Client,
+  schema: string,
+): Promise<ReadonlyMap<string, number>> => {
+  const found = new Map<string, number>();
+  for (const { node } of (await readPlacement(client, schema))?.parts ?? [])
+    found.set(node, (found.get(node) ?? 0) + 1);
+  return found;
 };

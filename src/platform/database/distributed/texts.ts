@@ -43,15 +43,15 @@ export const routes = (schema: string, ofThreads: Iterable<string>): ((text: str
 /** Puts the names of a part's shards in place of the tables' names. */
 export const shardTexts = (
   schema: string,
-  tables: ReadonlyMap<string, string>,
+  tables: Readonly<Record<string, string>>,
 ): ((text: string) => string) => {
-  const names = tablePattern(schema, tables.keys());
+  const names = tablePattern(schema, Object.keys(tables));
   // A column may be qualified by the table's own name.
-  const qualifiers = `(?<![\\w."])"?(${[...tables.keys()].join("|")})"?\\.(?=["a-z])`;
+  const qualifiers = `(?<![\\w."])"?(${Object.keys(tables).join("|")})"?\\.(?=["a-z])`;
   const pattern = new RegExp(`${names}|${qualifiers}`, "g");
   return remembered((text) =>
     text.replace(pattern, (_found, table: string | undefined, qualifier: string | undefined) =>
-      table === undefined ? `"${tables.get(qualifier!)!}".` : `"${schema}"."${tables.get(table)!}"`,
+      table === undefined ? `"${tables[qualifier!]!}".` : `"${schema}"."${tables[table]!}"`,
     ),
   );
 };

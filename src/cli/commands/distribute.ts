@@ -1,0 +1,111 @@
+import { Command, Option } from "commander";
+import pg from "pg";
+import {
+  clusterFaults,
+  distributeTables,
+  SHARDS_AT_MOST,
+  stepsLeft,
+  stepsOf,
+} from "../../platform/database/distributed/distribute.ts";
+import { partsByNode } from "../../platform/database/distributed/placement.ts";
+import { StartError } from "../../platform/domain/errors.ts";
+import { createLogger } from "../../platform/lib/logger.ts";
+import { findOwnDatabase, migrateOwn, onDatabase, withReached, type DatabaseFlags } from "../own-database.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
+
+const DEFAULT_SHARDS = 16;
+
+const EXAMPLES = `
+Examples:
+  $ threadloom distribute --database-url postgresql://owner:password@coordinator:5432/app --dry-run
+  $ threadloom distribute --database-url postgresql://owner:password@coordinator:5432/app --shards 32
+  $ threadloom distribute --status
+
+The database is the coordinator of a Citus cluster. Stop all servers first: each step locks a table until its rows are
+on their nodes. After a failure, run the command again: it goes on with the step that failed. docs/scaling.md says what
+works on a cluster, and what does not.
+Exit codes: 0 done, 1 not done, 2 wrong usage.`;
+
+interface Flags extends DatabaseFlags {
+  shards: string;
+  dryRun?: true;
+  status?: true;
+}
+
+const shardsOf = (given: string): number => {
+  const shards = Number(given);
+  if (!Number.isInteger(shards) || shards < 1 || shards > SHARDS_AT_MOST)
+    throw new StartError(`--shards must be a whole number from 1 to ${SHARDS_AT_MOST}.`);
+  return shards;
+};
+
+const showStatus = async (
+  client: pg.Client,
+  schema: string,
+  { write }: CommandSurroundings,
+): Promise<void> => {
+  const parts = await partsByNode(client, schema);
+  if (parts.size === 0) write("The tables are not distributed.\n");
+  for (const [node, count] of parts)
+    write(`${node}  ${count} ${count === 1 ? "part" : "parts"} of all threads\n`);
+};
+
+const distribute = async (flags: Flags, surroundings: CommandSurroundings): Promise<void> => {
+  const { environment, note, write } = surroundings;
+  const shards = shardsOf(flags.shards);
+  const logger = createLogger({ level: "warn", destination: { write: note } });
+  const place = await findOwnDatabase(flags, environment);
+  if (place.url === undefined)
+    throw new StartError(
+      "The embedded PostgreSQL can't be distributed: name the coordinator of a Citus cluster with --database-url.",
+    );
+  await withReached(place, logger, async (connectionString) => {
+    const client = new pg.Client({ connectionString, application_name: "threadloom command" });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      if (flags.status) return await showStatus(client, place.schema, surroundings);
+      const faults = await clusterFaults(client, place.schema);
+      if (faults.length > 0) throw new StartError(faults.join("\n"));
+      if (!flags.dryRun) await migrateOwn(place, connectionString, logger);
+      const { rows } = await client.query<{ name: string }>("select current_database() as name");
+      const steps = await stepsLeft(client, stepsOf(place.schema, rows[0]!.name, shards));
+      if (flags.dryRun) {
+        for (const { title } of steps) write(`${title}\n`);
+        note(steps.length === 0 ? "Nothing is left to do.\n" : `${steps.length} steps are left.\n`);
+        return;
+      }
+      let step = "";
+      try {
+        await distributeTables(client, steps, ({ title }) => {
+          step = title;
+          note(`${title} …\n`);
+        });
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new StartError(`The step '${step}' failed: ${reason}. Mend it, and run the command again.`, {
+          cause: error,
+        });
+      }
+      await showStatus(client, place.schema, surroundings);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  });
+};
+
+export const createDistribute: CreateCommand = (surroundings) =>
+  onDatabase(new Command("distribute"))
+    .description("Distribute the tables over the nodes of a Citus cluster, by thread.")
+    .addOption(
+      new Option(
+        "--shards <number>",
+        "parts of all threads; more parts let more nodes take some of them",
+      ).default(String(DEFAULT_SHARDS)),
+    )
+    .addOption(
+      new Option("--dry-run", "list the steps that are left, and change nothing").conflicts("status"),
+    )
+    .option("--status", "show which node has how many parts")
+    .addHelpText("after", EXAMPLES)
+    .action((flags: Flags) => distribute(flags, surroundings));
