@@ -3,9 +3,7 @@ import { globalSetup, ordinary, plugins, WITH_MODULES_REPLACED } from "./vitest.
 
 const nodes = process.env["TEST_CITUS_NODES"];
 if (nodes === undefined)
-  console.log(
-    "Skipped: TEST_CITUS_NODES names no cluster. It is a list of addresses; the first is the coordinator's.",
-  );
+  process.stdout.write("Skipped: TEST_CITUS_NODES names no cluster (docs/scaling.md).\n");
 
 /** `npm run test:citus`: the tests of what a distributed database changes, on a cluster (docs/scaling.md). */
 export default defineConfig({

@@ -22,7 +22,8 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_elements: ["checkpoints"],
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
-  crons: ["crons"],
+  // On a distributed database queue/ deletes the crons of the threads that it deletes.
+  crons: ["crons", "queue"],
   encrypting_servers: ["database"],
   encryption_keys: ["database"],
   migrations: ["database"],

@@ -10,8 +10,9 @@ import {
   resolveOptions,
   type Environment,
 } from "../platform/config/resolve.ts";
+import { openPlacedDatabase } from "../platform/database/distributed/open.ts";
 import { findPlacement } from "../platform/database/distributed/placement.ts";
-import { openDatabase, type Database } from "../platform/database/database.ts";
+import type { Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
@@ -156,14 +157,13 @@ export const onOwnDatabase =
     const place = await findOwnDatabase(flags, environment);
     return await withReached(place, logger, async (connectionString) => {
       await migrateOwn(place, connectionString, logger);
-      const database = openDatabase({
+      const database = openPlacedDatabase(await findPlacement(connectionString, place.schema), {
         connectionString,
         schema: place.schema,
         poolSize: 1,
         applicationName: "threadloom command",
         preparedStatements: false,
         encryption: ownEncryption(place.environment),
-        placement: await findPlacement(connectionString, place.schema),
         logger,
       });
       try {

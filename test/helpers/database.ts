@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import { inject } from "vitest";
 import { onServer } from "./citus.ts";
 import type { Placement } from "../../src/platform/database/distributed/placement.ts";
@@ -65,8 +65,5 @@ export const freshDatabase = async (): Promise<FreshDatabase> => {
   };
 };
 
-/** Where the threads of a fresh database are; nothing without a cluster. All are copies of one database. */
-export const testPlacement = (): { placement?: Placement } => {
-  const placement = inject("placement");
-  return placement === undefined ? {} : { placement };
-};
+/** Where the threads of a fresh database are; undefined without a cluster. All are copies of one database. */
+export const testPlacement = (): Placement | undefined => inject("placement");

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from "../../platform/database/database.ts";
+import { partsOf, type Database, type Queryable } from "../../platform/database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../../platform/database/tables.ts";
 import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
@@ -8,8 +8,8 @@ import { claim, claimWithin } from "./sql/claim.ts";
 import { claimSuspects } from "./sql/claim-suspects.ts";
 import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
-import { findToRecover, type ToRecover } from "./sql/find-to-recover.ts";
-import { findWaiting, type Waiting } from "./sql/find-waiting.ts";
+import { findToRecover } from "./sql/find-to-recover.ts";
+import { findWaiting } from "./sql/find-waiting.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { giveUpAttempt } from "./sql/give-up-attempt.ts";
 import { handBack } from "./sql/hand-back.ts";
@@ -34,13 +34,21 @@ interface QueueOptions {
   runningLimits?: RunningLimits | undefined;
 }
 
+/** What one of two parts has. */
+const either = <Found extends Record<keyof Found, boolean>>(one: Found, other: Found): Found => {
+  const found = { ...one };
+  for (const key of Object.keys(one) as (keyof Found)[])
+    found[key] = (one[key] || other[key]) as Found[keyof Found];
+  return found;
+};
+
 export const createQueue = (
   database: Database,
   { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
 ) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
-  const { parts } = database;
+  const parts = partsOf(database);
   const checkedUpTo = parts.map(() => FIRST_THREAD);
   const onEach = <Result>(ask: (part: Database) => Promise<Result>): Promise<Result[]> =>
     Promise.all(parts.map(ask));
@@ -73,14 +81,8 @@ export const createQueue = (
     /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
-    async findWaiting(): Promise<Waiting> {
-      const found = await onEach((part) => findWaiting(part, { graphIds, suspectFrom }));
-      return {
-        runs: found.some(({ runs }) => runs),
-        suspects: found.some(({ suspects }) => suspects),
-        deliveries: found.some(({ deliveries }) => deliveries),
-      };
-    },
+    findWaiting: async () =>
+      (await onEach((part) => findWaiting(part, { graphIds, suspectFrom }))).reduce(either),
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
       claimFromParts(limit, (part, left) =>
@@ -133,14 +135,8 @@ export const createQueue = (
 
     listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
-    async findToRecover(leaseSeconds: number): Promise<ToRecover> {
-      const found = await onEach((part) => findToRecover(part, { leaseSeconds, graphIds, seesDeaths }));
-      return {
-        lost: found.some(({ lost }) => lost),
-        later: found.some(({ later }) => later),
-        behind: found.some(({ behind }) => behind),
-      };
-    },
+    findToRecover: async (leaseSeconds: number) =>
+      (await onEach((part) => findToRecover(part, { leaseSeconds, graphIds, seesDeaths }))).reduce(either),
 
     requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 

@@ -13,8 +13,6 @@ import {
   type BoundedReads,
 } from "./bounded-reads.ts";
 import { createGrouping, type Grouping } from "./grouping.ts";
-import { distribute } from "./distributed/distributed.ts";
-import { nodeAddress, type Placement } from "./distributed/placement.ts";
 import type { Queryable, Threads } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
@@ -33,8 +31,6 @@ export interface DatabaseOptions {
   preparedStatements: boolean;
   timeoutMs?: number;
   encryption?: EncryptionSetup;
-  /** Of tables that are distributed over several nodes. */
-  placement?: Placement | undefined;
   logger: Logger;
 }
 
@@ -61,10 +57,8 @@ export interface Database extends Records, BoundedReads {
     values?: unknown[],
     options?: { answerMs?: number; threads?: Threads },
   ): Promise<Row[]>;
-  /** The part of the database with the thread. */
-  of(threadId: string): Database;
-  /** Together they have all threads. Without distribution: the database itself. */
-  parts: readonly Database[];
+  /** Of a database that is distributed; together they have all threads. */
+  parts?: readonly Database[];
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
   grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
@@ -194,7 +188,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     },
   });
 
-  const database: Omit<Database, keyof BoundedReads | "grouped" | "of" | "parts"> = {
+  const database: Omit<Database, keyof BoundedReads | "grouped"> = {
     ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
@@ -244,23 +238,8 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     );
     return work(read!, readPlannedOnce!);
   });
-  const whole: Database = {
-    ...database,
-    ...boundedReads,
-    grouped: createGrouping(database, logger),
-    of: () => whole,
-    parts: [],
-  };
-  whole.parts = [whole];
-  const { placement } = options;
-  if (placement === undefined) return whole;
-  const addressOf = (node: string) => nodeAddress(connectionString, node);
-  const openNode = (node: string) =>
-    openDatabase({
-      ...options,
-      placement: undefined,
-      searchAddresses: undefined,
-      connectionString: addressOf(node),
-    });
-  return distribute({ common: whole, placement, schema, openNode, addressOf, logger });
+  return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
 };
+
+/** Itself without distribution. */
+export const partsOf = (database: Database): readonly Database[] => database.parts ?? [database];

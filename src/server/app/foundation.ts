@@ -8,8 +8,9 @@ import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
+import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
 import { findPlacement } from "../../platform/database/distributed/placement.ts";
-import { openDatabase, type Queryable } from "../../platform/database/database.ts";
+import type { Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
@@ -87,7 +88,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   // A node does not see the sessions of others.
   const accelerators = placement === undefined ? configured : { ...configured, sessions: false };
   const database = lifecycle.closing(
-    openDatabase({
+    openPlacedDatabase(placement, {
       connectionString,
       searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
       schema,
@@ -95,7 +96,6 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
       applicationName: "threadloom",
       preparedStatements,
       encryption: encryptionOf(config),
-      placement,
       logger,
     }),
   );

@@ -5,8 +5,8 @@ import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
+import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
 import { findPlacement } from "../../platform/database/distributed/placement.ts";
-import { openDatabase } from "../../platform/database/database.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
@@ -115,14 +115,13 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   Object.assign(console, createLogConsole(logger));
 
   const { connectionString, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } = setup;
-  const database = openDatabase({
+  const database = openPlacedDatabase(await findPlacement(connectionString, schema), {
     connectionString,
     schema,
     poolSize,
     applicationName: "threadloom graphs",
     preparedStatements,
     encryption: setup.encryption,
-    placement: await findPlacement(connectionString, schema),
     logger,
   });
   const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);

@@ -5,7 +5,8 @@ import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import type { CheckpointStorage } from "../../../src/state/checkpoints/types.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
+import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
 import { loadGraphs, type Graphs } from "../../../src/graphs/graphs.ts";
 import type { RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
@@ -93,8 +94,7 @@ export interface ThreadsRoom {
 export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   const fresh = await freshDatabase();
   const logger = pino({ level: "silent" });
-  const database = openDatabase({
-    ...testPlacement(),
+  const database = openPlacedDatabase(testPlacement(), {
     connectionString: fresh.connectionString,
     poolSize: 5,
     applicationName: "threads test",

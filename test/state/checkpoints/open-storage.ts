@@ -1,7 +1,8 @@
 import { pino } from "pino";
 import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
+import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { freshDatabase, testPlacement } from "../../helpers/database.ts";
 
@@ -18,8 +19,7 @@ export interface OpenStorage {
 /** The room on a database of its own. */
 export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => {
   const fresh = await freshDatabase();
-  const database = openDatabase({
-    ...testPlacement(),
+  const database = openPlacedDatabase(testPlacement(), {
     connectionString: fresh.connectionString,
     poolSize: 4,
     applicationName: "test",

@@ -108,12 +108,12 @@ export const stepsOf = (schema: string, database: string, shards: number): reado
       `create function "${schema}".keep_copy() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'INSERT' then
-    execute format('delete from %I.%I where %I = $1', tg_table_schema, '${COPY_PREFIX}' || tg_table_name, tg_argv[0])
-      using (to_jsonb(old) ->> tg_argv[0])::uuid;
+    execute format('delete from %I.%I where %I = %L', tg_table_schema, '${COPY_PREFIX}' || tg_table_name, tg_argv[0],
+      to_jsonb(old) ->> tg_argv[0]);
   end if;
   if tg_op <> 'DELETE' then
-    execute format('insert into %1$I.%2$I select * from jsonb_populate_record(null::%1$I.%2$I, $1)',
-      tg_table_schema, '${COPY_PREFIX}' || tg_table_name) using to_jsonb(new);
+    execute format('insert into %1$I.%2$I select * from jsonb_populate_record(null::%1$I.%2$I, %3$L)',
+      tg_table_schema, '${COPY_PREFIX}' || tg_table_name, to_jsonb(new));
   end if;
   return null;
 end
@@ -209,8 +209,7 @@ export const clusterFaults = async (client: pg.ClientBase, schema: string): Prom
   const { rows: here } = await client.query<{ groupid: number }>("select groupid from pg_dist_local_group");
   if (here[0]?.groupid !== 0) faults.push("This is not the coordinator. Use its address.");
   const { rows: servers } = await client.query<{ found: boolean }>(
-    `select to_regclass($1) is not null as found`,
-    [`"${schema}".workers`],
+    `select to_regclass('"${schema}".workers') is not null as found`,
   );
   if (servers[0]?.found === true) {
     const { rows } = await client.query<{ servers: number }>(

@@ -1,0 +1,64 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Database } from "../database.ts";
+import { holdShards, type Hold } from "./hold.ts";
+import { readPlacement, type Placement } from "./placement.ts";
+
+export interface NodesOptions {
+  placement: Placement;
+  schema: string;
+  /** `node`: `host:port`. */
+  openNode(node: string): Database;
+  /** The connection string of a node. */
+  addressOf(node: string): string;
+  logger: Logger;
+}
+
+/** The databases of the nodes, opened when a statement first needs them. */
+export const createNodes = ({ placement, schema, openNode, addressOf, logger }: NodesOptions) => {
+  const nodes = new Map<string, { database: Database; hold: Hold }>();
+  /** By part. */
+  const places = placement.parts.map(({ node }) => node);
+
+  const nodeAt = (name: string) => {
+    let node = nodes.get(name);
+    if (node === undefined) {
+      const hold = holdShards({
+        connectionString: addressOf(name),
+        async shardsNow(client) {
+          const now = (await readPlacement(client, schema))?.parts ?? [];
+          now.forEach((part, index) => (places[index] = part.node));
+          return now.flatMap((part) => (part.node === name ? part.shardIds : []));
+        },
+        logger,
+      });
+      node = { database: openNode(name), hold };
+      nodes.set(name, node);
+    }
+    return node;
+  };
+
+  return {
+    databaseOf: (part: number): Database => nodeAt(places[part]!).database,
+    /** A part may have moved while the caller waited. */
+    async onPart<Result>(part: number, work: (database: Database) => Promise<Result>): Promise<Result> {
+      for (;;) {
+        const name = places[part]!;
+        const { database, hold } = nodeAt(name);
+        const answer = await hold.during(async () =>
+          places[part] === name ? { result: await work(database) } : undefined,
+        );
+        if (answer !== undefined) return answer.result;
+      }
+    },
+    databases(): Database[] {
+      for (const name of places) nodeAt(name);
+      return [...nodes.values()].map(({ database }) => database);
+    },
+    async close(): Promise<void> {
+      await Promise.all([...nodes.values()].map(({ hold }) => hold.close()));
+      await Promise.all([...nodes.values()].map(({ database }) => database.close()));
+    },
+  };
+};
+
+export type Nodes = ReturnType<typeof createNodes>;
