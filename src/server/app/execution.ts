@@ -68,6 +68,7 @@ export const openExecution = async (
   // After the graphs, so that only this process reports an invalid graph.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
+    placement: foundation.placement,
     onFiles: development && ((files) => development.onFiles(files)),
     onCheckpointsWritten: metrics.checkpointsWritten,
     graphs,

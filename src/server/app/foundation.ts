@@ -193,6 +193,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     responseBudget,
     callerLimits: callerLimitsOf(config, database.encryption, logger),
     connectionString,
+    placement,
     processId,
     access,
     authorize,

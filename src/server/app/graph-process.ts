@@ -6,7 +6,6 @@ import { createAuthorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
-import { findPlacement } from "../../platform/database/distributed/placement.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
@@ -114,8 +113,9 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 
-  const { connectionString, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } = setup;
-  const database = openPlacedDatabase(await findPlacement(connectionString, schema), {
+  const { connectionString, placement, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } =
+    setup;
+  const database = openPlacedDatabase(placement, {
     connectionString,
     schema,
     poolSize,

@@ -1,3 +1,4 @@
+import type { Placement } from "../../platform/database/distributed/placement.ts";
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../platform/config/config.ts";
@@ -54,6 +55,7 @@ export interface GraphExecutorParts extends Omit<
   "recursionLimitMax" | "eventCharactersAtMost"
 > {
   connectionString: string;
+  placement: Placement | undefined;
   /** Development only. */
   onFiles: ((files: readonly string[]) => void) | undefined;
   onCheckpointsWritten: (seconds: number) => void;
@@ -62,7 +64,7 @@ export interface GraphExecutorParts extends Omit<
 
 export const openGraphExecutor = (
   config: Config,
-  { connectionString, onFiles, onCheckpointsWritten, logger, ...parts }: GraphExecutorParts,
+  { connectionString, placement, onFiles, onCheckpointsWritten, logger, ...parts }: GraphExecutorParts,
 ): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
   const plan = planGraphProcesses(config);
   const { processes, poolSize } = plan;
@@ -83,6 +85,7 @@ export const openGraphExecutor = (
     entry: ENTRY,
     setup: {
       connectionString,
+      placement,
       schema: config.databaseSchema,
       preparedStatements: config.databasePreparedStatements,
       poolSize,

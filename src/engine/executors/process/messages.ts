@@ -2,6 +2,7 @@ import type { AttemptSaver } from "../../../state/checkpoints/types.ts";
 import type { SpanExport } from "../../../graphs/trace/exported-spans.ts";
 import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
+import type { Placement } from "../../../platform/database/distributed/placement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { EncryptionSetup } from "../../../platform/encryption/setup.ts";
 import type { LoadedModules } from "../../../platform/lib/module-trace.ts";
@@ -13,6 +14,7 @@ import type { DescribedError } from "./described-error.ts";
 
 export interface GraphProcessSetup {
   connectionString: string;
+  placement?: Placement | undefined;
   schema: string;
   preparedStatements: boolean;
   poolSize: number;
