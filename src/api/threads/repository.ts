@@ -1,4 +1,5 @@
 import type { Permission, Visibility } from "../../access/visibility.ts";
+import { idBeside } from "../../platform/database/queryable.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
@@ -220,7 +221,7 @@ export const createThreadRepository = (database: Database) => {
       creatable: Permission<"threads", "create">,
       threadId: string,
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
-      const copyId = newId();
+      const copyId = idBeside(transaction, threadId);
       const given = database.encryption.stored("threads", "metadata", creatable.value.metadata, {
         thread_id: copyId,
       });

@@ -1,3 +1,4 @@
+import { newId } from "../lib/ids.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 
 /** The id of one thread, or of several. */
@@ -27,4 +28,11 @@ export const byPart = <Item>(
     else found.push(item);
   }
   return [...parts.values()];
+};
+
+/** An id for a thread in the part of another: a statement that copies rows reaches one part. */
+export const idBeside = ({ partOf }: Pick<Queryable, "partOf">, threadId: string): string => {
+  let id = newId();
+  while (partOf !== undefined && partOf(id) !== partOf(threadId)) id = newId();
+  return id;
 };

@@ -64,6 +64,7 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
       await fresh.end().catch(() => undefined);
       throw error;
     }
+    if (closed) return await fresh.end();
     client = fresh;
     fresh.once(
       "end",
@@ -122,7 +123,7 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
       if (client === undefined) {
         const late = pause(PATIENCE_MS, "late", { ref: false });
         while (client === undefined)
-          if ((await Promise.race([held, late])) === "late")
+          if (closed || (await Promise.race([held, late])) === "late")
             throw unavailable("A node of the database can't be used at the moment.");
       }
       underWay += 1;

@@ -34,7 +34,7 @@ export const routes = (schema: string, ofThreads: Iterable<string>): ((text: str
     if (!namesThreads.test(text)) return { kind: "common" };
     const one = /\bthread_id"? = \$(\d+)/.exec(text);
     if (one !== null) return { kind: "thread", parameter: Number(one[1]) };
-    const several = /\bthread_id"? = any ?\(\$(\d+)/.exec(text);
+    const several = /(?<!\bnot (?:\w+\.)?)\bthread_id"? = any ?\(\$(\d+)/.exec(text);
     if (several !== null) return { kind: "threads", parameter: Number(several[1]) };
     return insertsThreads.test(text) ? { kind: "insert" } : { kind: "every part" };
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { routes, shardTexts } from "../../../../src/platform/database/distributed/texts.ts";
 import { partOf } from "../../../../src/platform/database/distributed/placement.ts";
 import { uuidHash } from "../../../../src/platform/database/distributed/uuid-hash.ts";
-import { byPart } from "../../../../src/platform/database/queryable.ts";
+import { byPart, idBeside } from "../../../../src/platform/database/queryable.ts";
 import { freshDatabase, type FreshDatabase } from "../../../helpers/database.ts";
 import { query } from "../../../helpers/query.ts";
 
@@ -37,6 +37,7 @@ test.each([
   ],
   ['select * from "threadloom"."runs" where "thread_id" = $3', { kind: "thread", parameter: 3 }],
   ["delete from threadloom.threads where thread_id = any($2::uuid[])", { kind: "threads", parameter: 2 }],
+  ["select from threadloom.runs r where not r.thread_id = any($1::uuid[])", { kind: "every part" }],
   ["select count(*) from threadloom.runs", { kind: "every part" }],
   ["insert into threadloom.threads (thread_id) select $1::uuid", { kind: "insert" }],
   ["select from threadloom.runs_of_others", { kind: "common" }],
@@ -74,4 +75,12 @@ test("rows of several threads are stored part by part; without distribution toge
   expect(parts).toEqual([["a", "c"], ["b"]]);
   expect(byPart({}, items, (item) => item)).toEqual([items]);
   expect(byPart({}, [], String)).toEqual([]);
+});
+
+test("a copy of a thread is in the part of its original", () => {
+  const partOf = (threadId: string) => uuidHash(threadId) & 7;
+  const original = randomUUID();
+  const copies = Array.from({ length: 20 }, () => idBeside({ partOf }, original));
+  expect(new Set(copies.map(partOf))).toEqual(new Set([partOf(original)]));
+  expect(new Set(copies).size).toBe(20);
 });
