@@ -36,10 +36,9 @@ interface QueueOptions {
 
 /** What one of two parts has. */
 const either = <Found extends Record<keyof Found, boolean>>(one: Found, other: Found): Found => {
-  const found = { ...one };
-  for (const key of Object.keys(one) as (keyof Found)[])
-    found[key] = (one[key] || other[key]) as Found[keyof Found];
-  return found;
+  const others = new Map<string, unknown>(Object.entries(other));
+  const found = Object.entries(one).map(([key, has]) => [key, has === true || others.get(key) === true]);
+  return Object.fromEntries(found) as Found;
 };
 
 export const createQueue = (

@@ -45,13 +45,14 @@ export const shardTexts = (
   schema: string,
   tables: Readonly<Record<string, string>>,
 ): ((text: string) => string) => {
+  const shards = new Map(Object.entries(tables));
   const names = tablePattern(schema, Object.keys(tables));
   // A column may be qualified by the table's own name.
   const qualifiers = `(?<![\\w."])"?(${Object.keys(tables).join("|")})"?\\.(?=["a-z])`;
   const pattern = new RegExp(`${names}|${qualifiers}`, "g");
   return remembered((text) =>
     text.replace(pattern, (_found, table: string | undefined, qualifier: string | undefined) =>
-      table === undefined ? `"${tables[qualifier!]!}".` : `"${schema}"."${tables[table]!}"`,
+      table === undefined ? `"${shards.get(qualifier!)!}".` : `"${schema}"."${shards.get(table)!}"`,
     ),
   );
 };
