@@ -34,7 +34,7 @@ interface QueueOptions {
   runningLimits?: RunningLimits | undefined;
 }
 
-/** What one of two parts has. */
+/** A flag is true if it is true in one of the two parts. */
 const either = <Found extends Record<keyof Found, boolean>>(one: Found, other: Found): Found => {
   const others = new Map<string, unknown>(Object.entries(other));
   const found = Object.entries(one).map(([key, has]) => [key, has === true || others.get(key) === true]);

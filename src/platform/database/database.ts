@@ -57,7 +57,7 @@ export interface Database extends Records, BoundedReads {
     values?: unknown[],
     options?: { answerMs?: number; threads?: Threads },
   ): Promise<Row[]>;
-  /** Of a database that is distributed; together they have all threads. */
+  /** Only a distributed database has parts. Each thread is in one of them. */
   parts?: readonly Database[];
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
   grouped: Grouping;

@@ -9,7 +9,7 @@ export interface Queryable {
   readonly encryption: Encryption;
   /** `threads`: whose rows the statement reads or writes, where the text does not compare a `thread_id`. */
   query<Row>(text: string, values?: unknown[], options?: { threads?: Threads }): Promise<Row[]>;
-  /** Of a database that is distributed: the number of the thread's part. `query` then needs `threads`. */
+  /** Returns the number of the thread's part. Only a distributed database has parts. */
   readonly partOf?: (threadId: string) => number;
 }
 

@@ -1,7 +1,7 @@
-import type { Placement } from "../../platform/database/distributed/placement.ts";
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../platform/config/config.ts";
+import type { Placement } from "../../platform/database/distributed/placement.ts";
 import type { GraphExecutor } from "../../engine/executors/executor.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../../engine/executors/inline.ts";

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { COPY_PREFIX } from "./placement.ts";
 
 /** Distributed by thread, in an order in which each refers only to earlier ones. */
-export const OF_THREADS = [
+const OF_THREADS = [
   "threads",
   "runs",
   "run_events",

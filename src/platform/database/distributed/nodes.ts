@@ -26,6 +26,9 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
         connectionString: addressOf(name),
         async shardsNow(client) {
           const now = (await readPlacement(client, schema))?.parts ?? [];
+          // With other ranges of hashes, statements would go to wrong shards.
+          if (now.map(({ from }) => from).join() !== placement.parts.map(({ from }) => from).join())
+            throw new Error("The shards were split or removed. Restart all servers.");
           now.forEach((part, index) => (places[index] = part.node));
           return now.flatMap((part) => (part.node === name ? part.shardIds : []));
         },
