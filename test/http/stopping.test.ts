@@ -5,6 +5,7 @@ import { apiOf } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { query } from "../helpers/query.ts";
+import { isSomeWaiting } from "../helpers/locks.ts";
 
 /** Requests that a server has accepted when it stops. */
 
@@ -38,14 +39,10 @@ test.each([
         ({ status }) => status,
         () => "cut",
       );
-      await eventually("the request waits for the thread", async () => {
+      await eventually("the request waits for the thread", () =>
         // The holder can't ask: a transaction sees only the connections of its first query.
-        const rows = await query(
-          server,
-          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        return rows.length > 0;
-      });
+        isSomeWaiting((text) => query(server, text)),
+      );
       const closed = stopping.close();
       // Long enough for a server that cuts its connections at once; a waiting one may be asked earlier or later.
       await Promise.race([answer, pause(200)]);

@@ -17,6 +17,8 @@ import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 /** The scheduler alone; a server beside it answers requests and executes nothing. */
 
@@ -134,6 +136,25 @@ test("a crash before the commit leaves the cron due and no run; one after it lea
   expect([await isDue(cronId), await runsOf(cronId)]).toEqual([false, 1]);
 });
 
+test("a due time that has its run already gets no second one", async () => {
+  const crons = [await aDueCron(), await aDueCron({}, `/threads/${await api.aThread()}/runs/crons`)];
+  const { fire } = await aFiring();
+  const due = async () =>
+    await query<{ cron_id: string; next_run_date: Date }>(
+      server,
+      "select cron_id, next_run_date from threadloom.crons",
+    );
+  const before = await due();
+  expect(await fire()).toBe(true);
+  // As after a crash between the commits of two nodes.
+  for (const { cron_id: id, next_run_date: date } of before)
+    await query(server, "update threadloom.crons set next_run_date = $2 where cron_id = $1", [id, date]);
+  expect(await Promise.all(crons.map(isDue))).toEqual([true, true]);
+  expect(await fire()).toBe(true);
+  expect(await Promise.all(crons.map(isDue))).toEqual([false, false]);
+  expect(await Promise.all(crons.map(runsOf))).toEqual([1, 1]);
+});
+
 test("a cron that can't be fired does not delay others, and is tried again at its next time", async () => {
   const [bad, good] = [await aDueCron({ metadata: { bad: true } }), await aDueCron()];
   const { storeRuns, announced } = await aFiring();
@@ -181,13 +202,7 @@ test("a thread that is deleted while its cron is fired takes the cron along, wit
     storeRuns: async (transaction, rights, requested) => {
       // The cron is locked. The deletion locks the thread and then waits for the cron.
       deleted = api.remove(`/threads/${threadId}`);
-      for (;;) {
-        const [row] = await query<{ waits: boolean }>(
-          server,
-          "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()) as waits",
-        );
-        if (row!.waits) break;
-      }
+      await eventually("the deletion waits", () => isSomeWaiting((text) => query(server, text)));
       return await storeRuns(transaction, rights, requested);
     },
   });

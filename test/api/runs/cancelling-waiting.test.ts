@@ -4,6 +4,7 @@ import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 let server: TestServer;
 let api: Api;
@@ -44,13 +45,9 @@ describe("a waiting run", () => {
         [run.run_id],
       );
       const cancelled = server.client.post(`/threads/${run.thread_id}/runs/${run.run_id}/cancel`).then();
-      await eventually("the cancellation waits for the worker", async () => {
-        const rows = await query(
-          server,
-          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        return rows.length > 0;
-      });
+      await eventually("the cancellation waits for the worker", () =>
+        isSomeWaiting((text) => query(server, text)),
+      );
       await worker.query("commit");
       expect((await cancelled).status).toBe(202);
     } finally {

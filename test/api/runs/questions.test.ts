@@ -6,6 +6,7 @@ import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
+import { waitingStatements } from "../../helpers/locks.ts";
 
 let server: TestServer;
 let api: Api;
@@ -18,12 +19,8 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const isStoring = async (): Promise<boolean> => {
-  const rows = await query(
-    server,
-    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-       and query like '%checkpoint_elements%'`,
-  );
-  return rows.length > 0;
+  const texts = await waitingStatements((text) => query(server, text));
+  return texts.some((text) => text.includes("checkpoint_elements"));
 };
 
 test("a question is streamed after it is stored, so a client that reads the state at once finds it there", async () => {

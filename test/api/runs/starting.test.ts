@@ -5,6 +5,7 @@ import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { onServer } from "../../helpers/servers.ts";
+import { waitingStatements } from "../../helpers/locks.ts";
 
 let server: TestServer;
 let api: Api;
@@ -13,12 +14,8 @@ onServer({}, (opened) => ({ server, api } = opened));
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 
 const waiting = async (): Promise<number> => {
-  const [row] = await query<{ count: number }>(
-    server,
-    `select count(*)::integer as count from pg_stat_activity
-     where datname = current_database() and wait_event_type = 'Lock' and query like '%threads%'`,
-  );
-  return row?.count ?? 0;
+  const texts = await waitingStatements((text) => query(server, text));
+  return texts.filter((text) => text.includes("threads")).length;
 };
 
 describe("the first run of a thread", () => {

@@ -6,6 +6,7 @@ import type { TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { onTwoServers } from "../../helpers/servers.ts";
+import { waitingStatements } from "../../helpers/locks.ts";
 
 const FAILS = { assistant_id: "failing", input: { ...saying("go"), reason: "out of luck" } };
 
@@ -179,12 +180,10 @@ describe("of callers that wait for a run that starts in an hour", () => {
 
   /** The requests that wait because the table is locked. */
   const looks = async (): Promise<string[]> => {
-    const rows = await query<{ query: string }>(
-      server,
-      `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-         and query like '%from threadloom.runs%' and query like '%run_id = $2::uuid and %thread_id = $1::uuid%'`,
+    const texts = await waitingStatements((text) => query(server, text));
+    return texts.filter(
+      (text) => /from \S*runs/.test(text) && /run_id = \$2::uuid and .*thread_id = \$1::uuid/s.test(text),
     );
-    return rows.map((row) => row.query);
   };
 
   test("only the connected ones poll for its end, and they do not read its input", async () => {

@@ -4,6 +4,7 @@ import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.
 import { eventually } from "../../helpers/conditions.ts";
 import { openThreadsRoom, type State, type ThreadsRoom } from "./threads-room.ts";
 import { collected } from "../../helpers/collected.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 /** Pruning, and concurrent changes of the same thread. */
 
@@ -106,12 +107,9 @@ it("a prune skips a thread on which a run is being created", async () => {
   await room.database.transaction(async (creation) => {
     await creation.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [id]);
     pruned = prune(id);
-    await eventually("the prune waits for the thread", async () => {
-      const waiting = await room.database.query(
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-      return waiting.length > 0;
-    });
+    await eventually("the prune waits for the thread", () =>
+      isSomeWaiting((text) => room.database.query(text)),
+    );
   });
   expect((await pruned)?.body).toEqual({ pruned_count: 0 });
   expect(await historyOf(id)).toEqual(before);

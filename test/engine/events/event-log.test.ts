@@ -6,6 +6,7 @@ import { forgetting } from "../../../src/engine/queue/sql/forget.ts";
 import { removeEnded } from "../../../src/engine/queue/sql/remove-ended.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 import { eventually } from "../../helpers/conditions.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 let opened: OpenQueue;
 let log: EventLog;
@@ -70,12 +71,7 @@ describe("events", () => {
       await transaction.query("update threadloom.runs set attempt = 2 where run_id = $1", [run.runId]);
       appending = log.append(run, [event(0)]);
       appending.catch(() => undefined);
-      await eventually("it waits", async () => {
-        const rows = await opened.database.query(
-          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        return rows.length > 0;
-      });
+      await eventually("it waits", () => isSomeWaiting((text) => opened.database.query(text)));
     });
     await expect(appending).rejects.toThrow(LeaseLostError);
     expect(await log.read(run, -1, ALL)).toEqual([]);
@@ -90,12 +86,7 @@ describe("events", () => {
       ]);
       appending = log.append(run, [event(0)]);
       appending.catch(() => undefined);
-      await eventually("it waits", async () => {
-        const rows = await opened.database.query(
-          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        return rows.length > 0;
-      });
+      await eventually("it waits", () => isSomeWaiting((text) => opened.database.query(text)));
       await transaction.query("select 1 from threadloom.runs where run_id = $1 for update nowait", [
         run.runId,
       ]);

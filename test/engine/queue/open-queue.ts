@@ -6,6 +6,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 /** A run's row for a test; omitted fields are those of a run that was just created. */
 export interface QueuedRun {
@@ -181,12 +182,7 @@ export const openQueue = async (): Promise<OpenQueue> => {
         ]);
         const begun = work();
         begun.catch(() => undefined);
-        await eventually("it waits", async () => {
-          const rows = await database.query(
-            "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-          );
-          return rows.length > 0;
-        });
+        await eventually("it waits", () => isSomeWaiting((text) => database.query(text)));
         await meanwhile(holder);
         return { begun };
       });

@@ -7,6 +7,7 @@ import { LeaseLostError, StateLostError } from "../../../src/platform/domain/err
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { collected } from "../../helpers/collected.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 let opened: OpenStorage;
 beforeAll(async () => {
@@ -134,12 +135,7 @@ describe("the saver of an attempt", () => {
       flushed = saver.flush();
       flushed.catch(() => undefined);
       // The statement waits behind the takeover before that commits.
-      for (;;) {
-        const waiting = await opened.database.query(
-          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        if (waiting.length > 0) break;
-      }
+      await eventually("the statement waits", () => isSomeWaiting((text) => opened.database.query(text)));
     });
     await expect(flushed).rejects.toBeInstanceOf(LeaseLostError);
     expect(await opened.storage.readHead(run.threadId)).toBeUndefined();
@@ -167,12 +163,7 @@ describe("the saver of an attempt", () => {
     await opened.database.transaction(async (transaction) => {
       await transaction.query("select from threadloom.runs where run_id = $1 for update", [run.runId]);
       await put(saver, run.threadId, { a: 1 });
-      await eventually("the statement waits", async () => {
-        const rows = await opened.database.query(
-          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        return rows.length > 0;
-      });
+      await eventually("the statement waits", () => isSomeWaiting((text) => opened.database.query(text)));
       flushed = saver.flush().then(() => void (isFlushed = true));
       await opened.database.query("select 1");
       expect(isFlushed).toBe(false);

@@ -3,6 +3,7 @@ import { literal, statement } from "../../../platform/database/statement.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS } from "../repository.ts";
+import { idsOf } from "./requests.ts";
 
 export interface DueTime {
   /** The database's time. */
@@ -17,8 +18,15 @@ export type DueCron = CronRow & {
   next_run_date: Date;
   now: Date;
   assistant_is_there: boolean;
-  former_run_waits: boolean;
 };
+
+/** The ids of crons. */
+export interface RunsOfCrons {
+  /** An earlier run waits on the cron's thread. */
+  waits: ReadonlySet<string>;
+  /** The run of this due time is stored: a process died before it could advance the cron. */
+  isStored: ReadonlySet<string>;
+}
 
 export interface Advance {
   cronId: string;
@@ -49,15 +57,13 @@ const POLL = statement(
 
 /**
  * PostgreSQL rereads an advanced row, which is then no longer due. The limit is a literal: with a parameter, the
- * planner would sort all due crons. Indexes: crons_due, runs_pending_of_thread.
+ * planner would sort all due crons. Index: crons_due.
  */
 const CLAIM = statement(
   { graphIds: "text[]", except: "uuid[]", only: "uuid[]", limit: "fragment" },
   (sql) => `with due as materialized (
   select ${COLUMNS.map((column) => `c.${column}`).join(", ")}, c.auth_user, c.caller, now() as now,
-    a.assistant_id is not null as assistant_is_there,
-    c.thread_id is not null and exists (select from threadloom.runs r where r.thread_id = c.thread_id and r.status = 'pending'
-      and r.metadata ->> 'cron_id' = c.cron_id::text) as former_run_waits
+    a.assistant_id is not null as assistant_is_there
   from threadloom.crons c ${HOSTED}
   where c.next_run_date <= now() and ${isHosted(sql.graphIds)} and not c.cron_id = any(${sql.except})
     and (${sql.only} is null or c.cron_id = any(${sql.only}))
@@ -67,6 +73,17 @@ select * from (
   select due.*, sum(octet_length(payload)) over (order by next_run_date, cron_id) - octet_length(payload) as bytes_before
   from due) weighed
 where bytes_before < ${CLAIMED_BYTES_AT_MOST} order by next_run_date, cron_id`,
+);
+
+/** Indexes: runs_pkey, runs_pending_of_thread. */
+const RUNS = statement(
+  { threadIds: "uuid[]", runIds: "uuid[]", cronIds: "text[]" },
+  (sql) => `select metadata ->> 'cron_id' as cron_id, 'stored' as state
+  from threadloom.runs where thread_id = any(${sql.threadIds}) and run_id = any(${sql.runIds})
+union all
+select metadata ->> 'cron_id', 'waits'
+  from threadloom.runs where thread_id = any(${sql.threadIds}) and status = 'pending'
+    and metadata ->> 'cron_id' = any(${sql.cronIds})`,
 );
 
 /** Index: crons_pkey. */
@@ -99,6 +116,18 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
       limit: literal(limit),
     });
     return transaction.encryption.decryptedRows("crons", rows);
+  },
+
+  async runsOf(transaction: Queryable, crons: readonly DueCron[]): Promise<RunsOfCrons> {
+    const ids = crons.map(idsOf);
+    const rows = await RUNS.query<{ cron_id: string; state: "stored" | "waits" }>(transaction, {
+      threadIds: ids.map(({ threadId }) => threadId),
+      runIds: ids.map(({ runId }) => runId),
+      cronIds: crons.map((cron) => cron.cron_id),
+    });
+    const idsIn = (wanted: "stored" | "waits") =>
+      new Set(rows.flatMap(({ cron_id: id, state }) => (state === wanted ? id : [])));
+    return { isStored: idsIn("stored"), waits: idsIn("waits") };
   },
 
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {

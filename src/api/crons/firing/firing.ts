@@ -9,7 +9,7 @@ import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import type { RequestedRun } from "../../runs/creation/requests.ts";
 import type { StoreScheduledRuns } from "../../runs/creation/scheduled.ts";
 import { readSchedule } from "../schedule.ts";
-import type { Advance, ClaimOptions, DueCron, DueCrons } from "./due.ts";
+import type { Advance, ClaimOptions, DueCron, DueCrons, RunsOfCrons } from "./due.ts";
 import { requestOf } from "./requests.ts";
 import { createFiringLog } from "./firing-log.ts";
 
@@ -68,14 +68,20 @@ const createTimes = () => {
   };
 };
 
-const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => {
+const planOf = (cron: DueCron, runs: RunsOfCrons, nextOf: (cron: DueCron) => Date | null): Plan => {
   const nothing = { cron, requested: undefined, waits: false, next: null };
   if (cron.end_time !== null && cron.end_time <= cron.now) return { ...nothing, error: null };
   if (!cron.assistant_is_there) return { ...nothing, error: `Assistant '${cron.assistant_id}' not found.` };
   try {
     const requested = requestOf(cron);
-    const waits = cron.former_run_waits && requested.run.multitaskStrategy === "enqueue";
-    return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
+    const isStored = runs.isStored.has(cron.cron_id);
+    const waits =
+      !isStored &&
+      cron.thread_id !== null &&
+      runs.waits.has(cron.cron_id) &&
+      requested.run.multitaskStrategy === "enqueue";
+    const isLeftOut = isStored || waits;
+    return { cron, requested: isLeftOut ? undefined : requested, waits, next: nextOf(cron), error: null };
   } catch (error) {
     // Another version of the server stored the request.
     if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
@@ -87,6 +93,7 @@ const planOf = (cron: DueCron, nextOf: (cron: DueCron) => Date | null): Plan => 
 
 /**
  * One transaction stores a cron's run and advances the cron. If the process dies before the commit, the cron stays due.
+ * On several nodes, the run may already be stored then, and is not stored again.
  */
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
@@ -100,7 +107,8 @@ export const createFiring = (parts: FiringParts) => {
       const claimed = await due.claim(transaction, options);
       if (claimed.length === 0) return undefined;
       onClaimed(claimed.map(({ cron_id }) => cron_id));
-      const plans = claimed.map((cron) => planOf(cron, nextOf));
+      const runs = await due.runsOf(transaction, claimed);
+      const plans = claimed.map((cron) => planOf(cron, runs, nextOf));
       const { outcomes, announce } = await storeRuns(
         transaction,
         rights,

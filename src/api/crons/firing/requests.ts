@@ -1,8 +1,14 @@
-import { newId } from "../../../platform/lib/ids.ts";
+import { idFrom } from "../../../platform/lib/ids.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { DueCron } from "./due.ts";
 import { requestedRun, type Placement, type RequestedRun } from "../../runs/creation/requests.ts";
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
+
+/** If a cron is fired again for the same time, its run has the same ids, so it can't be stored twice. */
+export const idsOf = (cron: Pick<DueCron, "cron_id" | "thread_id" | "next_run_date">) => ({
+  runId: idFrom(cron.next_run_date, `run of ${cron.cron_id}`),
+  threadId: cron.thread_id ?? idFrom(cron.next_run_date, `thread of ${cron.cron_id}`),
+});
 
 /**
  * The run has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` for an outdated request.
@@ -13,13 +19,14 @@ export const requestOf = (cron: DueCron): RequestedRun => {
     assistant_id: cron.assistant_id,
     metadata: { ...cron.metadata, cron_id: cron.cron_id },
   };
+  const { runId, threadId } = idsOf(cron);
   const placement: Placement =
     cron.thread_id === null
-      ? { kind: "threadless", keep: cron.on_run_completed === "keep" }
-      : { kind: "thread", threadId: cron.thread_id, createIfMissing: false };
+      ? { kind: "threadless", keep: cron.on_run_completed === "keep", threadId }
+      : { kind: "thread", threadId, createIfMissing: false };
   const body = placement.kind === "thread" ? runBody.parse(asked) : threadlessRunBody.parse(asked);
   return requestedRun(body, placement, {
-    runId: newId(),
+    runId,
     authUser: cron.auth_user,
     caller: cron.caller,
     readerId: null,
