@@ -168,7 +168,7 @@ describe("an ended run is logged in one line", () => {
     const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
     await query(
       server,
-      `update threadloom.runs set status = 'running', attempt = 3, lost_attempts = 2, worker_id = gen_random_uuid(),
+      `update threadloom.runs set status = 'running', attempt = 3, lost_attempts = 2, worker_id = 'dead0000-0000-4000-8000-000000000000',
          started_at = now() - interval '1 minute', lease_until = now() - interval '1 minute' where run_id = $1`,
       [run.run_id],
     );

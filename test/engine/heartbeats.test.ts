@@ -173,7 +173,7 @@ describe("a heartbeat's thread", () => {
     const run = await api.aRun(await api.aThread(), { assistant_id: "gate", input: { label: "held" } });
     await query(
       server,
-      `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(),
+      `update threadloom.runs set status = 'running', attempt = 1, worker_id = 'dead0000-0000-4000-8000-000000000000',
          lease_until = now() + interval '2 s' where run_id = $1`,
       [run.run_id],
     );

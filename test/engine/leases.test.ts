@@ -22,7 +22,7 @@ const PROMPTLY_MS = 30_000;
 const QUICK = { leaseSeconds: 1, heartbeatSeconds: 0.25, sweepSeconds: 0.2 };
 
 /** Long enough that no other server takes the run from its recorded owner. */
-const TAKE_OVER = `update threadloom.runs set attempt = attempt + 1, worker_id = gen_random_uuid(),
+const TAKE_OVER = `update threadloom.runs set attempt = attempt + 1, worker_id = 'dead0000-0000-4000-8000-000000000000',
   lease_until = now() + interval '1 hour' where run_id = $1`;
 
 const rowsOf = async (server: TestServer, runId: string) => {
@@ -127,7 +127,7 @@ describe("a lease", () => {
       // A worker claimed the run, was asked to cancel it, and died.
       await query(
         server,
-        `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(), cancel_action = $2,
+        `update threadloom.runs set status = 'running', attempt = 1, worker_id = 'dead0000-0000-4000-8000-000000000000', cancel_action = $2,
            lease_until = now() - interval '1 s' where run_id = $1`,
         [run.run_id, action],
       );
@@ -153,7 +153,7 @@ describe("a lease", () => {
     const joined = api.join(threadId, run.run_id);
     await query(
       server,
-      `update threadloom.runs set status = 'running', attempt = 2, lost_attempts = 1, worker_id = gen_random_uuid(),
+      `update threadloom.runs set status = 'running', attempt = 2, lost_attempts = 1, worker_id = 'dead0000-0000-4000-8000-000000000000',
          lease_until = now() - interval '1 s' where run_id = $1`,
       [run.run_id],
     );

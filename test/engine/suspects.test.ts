@@ -41,7 +41,7 @@ const abandoned = async (
   await query(
     server,
     `update threadloom.runs set status = 'running', attempt = $2 + 1, lost_attempts = $2, available_at = now(),
-       worker_id = gen_random_uuid(), lease_until = now() - interval '1 second'
+       worker_id = 'dead0000-0000-4000-8000-000000000000', lease_until = now() - interval '1 second'
      where run_id = any($1::uuid[])`,
     [runs.map((run) => run.runId), lost],
   );

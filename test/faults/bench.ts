@@ -136,8 +136,8 @@ export const openBench = async (connectionString: string) => {
          group by thread_id, parent_id having count(*) > 1`,
       );
       const lateEvents = await query(
-        `select 1 from threadloom.run_events early join threadloom.run_events late on late.run_id = early.run_id
-           and late.seq / 100000000 > early.seq / 100000000 and late.created_at < early.created_at
+        `select 1 from threadloom.run_events early join threadloom.run_events late on late.thread_id = early.thread_id
+           and late.run_id = early.run_id and late.seq / 100000000 > early.seq / 100000000 and late.created_at < early.created_at
          group by early.run_id, early.seq`,
       );
       const miscounted = await query(

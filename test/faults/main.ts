@@ -1,7 +1,8 @@
 /**
- * `npm run test:faults [-- numbers]`: runs all fault tests in order with real processes and a Postgres of their own, and prints a table of
- * the results. Exits with 1 if a criterion was not met.
+ * `npm run test:faults [-- numbers]`: runs all fault tests in order with real processes and a Postgres of their own (or the cluster of
+ * TEST_CITUS_NODES), and prints a table of the results. Exits with 1 if a criterion was not met.
  */
+import { citusNodes } from "../helpers/citus.ts";
 import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { openBench } from "./bench.ts";
 import type { Finding, Scenario } from "./scenario.ts";
@@ -19,10 +20,12 @@ import { deathsBeforeEnds } from "./scenarios/deaths-before-ends.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
+import { movedShards, stoppedCoordinator, stoppedNode } from "./scenarios/cluster.ts";
 import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
-import { startTestDatabase } from "./test-database.ts";
+import { startTestCluster } from "./test-cluster.ts";
+import { startTestDatabase, type TestDatabase } from "./test-database.ts";
 
 const SCENARIOS: Scenario[] = [
   killedWorkers({ kills: 12, atATime: 2, isTimed: true }),
@@ -68,6 +71,9 @@ const SCENARIOS: Scenario[] = [
   killedSenders({ runs: 6 }),
   steppingClocks({ threads: 9, turns: 6 }),
   deathsBeforeEnds(),
+  stoppedNode({ stops: 10 }),
+  stoppedCoordinator(),
+  movedShards({ moves: 6 }),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */
@@ -76,7 +82,7 @@ const ERRORS_SHOWN = 3;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Shows the running scenario and its duration. */
-const examine = async (scenario: Scenario, database: Awaited<ReturnType<typeof startTestDatabase>>) => {
+const examine = async (scenario: Scenario, database: TestDatabase) => {
   const startedAt = Date.now();
   const bench = await openBench(await database.create(`faults_${scenario.number}_${startedAt}`));
   let finding: Finding;
@@ -101,7 +107,8 @@ const examine = async (scenario: Scenario, database: Awaited<ReturnType<typeof s
 
 const wanted = process.argv.slice(2).map(Number);
 await removeLeftovers();
-const database = await startTestDatabase();
+const clusterNodes = citusNodes();
+const database = await (clusterNodes.length === 0 ? startTestDatabase() : startTestCluster(clusterNodes));
 const startedAt = Date.now();
 const results: Awaited<ReturnType<typeof examine>>[] = [];
 try {

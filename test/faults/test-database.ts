@@ -12,13 +12,26 @@ import {
 import { findBinaries, findPlace, makePlace } from "../../src/platform/database/embedded/place.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
+import type { FaultNode } from "./test-cluster.ts";
 
 const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "300" };
 /** The port must stay the same after each restart. */
 const PORT_FROM = 20_000;
 const PORTS = 10_000;
 
-/** A Postgres for the fault tests, which stop it hard and start it again. */
+/** The database of the fault tests, which stop it hard and start it again. */
+export interface TestDatabase {
+  /** A cluster's nodes, the coordinator first; none without a cluster. */
+  nodes: readonly FaultNode[];
+  start(): Promise<void>;
+  /** Like a power failure: without notice or final writes. */
+  stopHard(): Promise<void>;
+  /** Returns the address of a new database. */
+  create(name: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** A Postgres of the fault tests. */
 export const startTestDatabase = async () => {
   const folder = await temporaryFolder();
   const place = await findPlace(folder.dataFolder);
@@ -33,8 +46,8 @@ export const startTestDatabase = async () => {
   const logFile = join(place.folder, "postgres.log");
   await start();
   return {
+    nodes: [] as FaultNode[],
     start,
-    /** Like a power failure: without notice or final writes. */
     async stopHard(): Promise<void> {
       const postmaster = await findPostmaster(place);
       if (postmaster === undefined) return;
@@ -59,5 +72,3 @@ export const startTestDatabase = async () => {
     close: () => folder.remove(),
   };
 };
-
-export type TestDatabase = Awaited<ReturnType<typeof startTestDatabase>>;

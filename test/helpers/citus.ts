@@ -23,7 +23,7 @@ export const onServer = async <T>(
   }
 };
 
-const of = (serverUrl: string, database: string): string => {
+export const databaseNamed = (serverUrl: string, database: string): string => {
   const url = new URL(serverUrl);
   url.pathname = `/${database}`;
   return url.href;
@@ -37,9 +37,9 @@ export const distributeTemplate = async (
 ): Promise<Placement | undefined> => {
   for (const node of others) {
     await onServer(node, (client) => client.query(`create database ${database}`));
-    await onServer(of(node, database), (client) => client.query("create extension citus"));
+    await onServer(databaseNamed(node, database), (client) => client.query("create extension citus"));
   }
-  const placement = await onServer(of(coordinator, database), async (client) => {
+  const placement = await onServer(databaseNamed(coordinator, database), async (client) => {
     await client.query("create extension citus");
     const { hostname, port } = new URL(coordinator);
     await client.query("select citus_set_coordinator_host($1, $2)", [hostname, Number(port)]);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { inject } from "vitest";
-import { onServer } from "./citus.ts";
+import { databaseNamed, onServer } from "./citus.ts";
 import type { Placement } from "../../src/platform/database/distributed/placement.ts";
 import { sqlState } from "../../src/platform/domain/errors.ts";
 
@@ -11,12 +11,6 @@ export interface FreshDatabase {
   /** Drops the database, with any open connection. */
   drop(): Promise<void>;
 }
-
-export const databaseNamed = (serverUrl: string, name: string): string => {
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return url.href;
-};
 
 /** Serializes the copying among the test processes. */
 const COPY_LOCK = 7_448_120_264;

@@ -12,9 +12,8 @@ import {
 import type { Placement } from "../../src/platform/database/distributed/placement.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
-import { citusNodes, distributeTemplate, onServer } from "./citus.ts";
+import { citusNodes, databaseNamed, distributeTemplate, onServer } from "./citus.ts";
 import { compilePackage } from "./compiled-package.ts";
-import { databaseNamed } from "./database.ts";
 import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } from "./temporary-folder.ts";
 
 declare module "vitest" {

@@ -1,6 +1,5 @@
 import { inject } from "vitest";
-import { onServer } from "./citus.ts";
-import { databaseNamed } from "./database.ts";
+import { databaseNamed, onServer } from "./citus.ts";
 
 interface Waiting {
   database: string;

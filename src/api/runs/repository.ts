@@ -111,7 +111,7 @@ const FIND_AWAITED = findRun("status, error, worker_id, reader_id, delete_thread
 const FIND_ALL = statement(
   { runIds: "uuid[]", visible: "fragment" },
   (sql) => `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any(${sql.runIds})
-    and ${sql.visible} order by array_position(${sql.runIds}, r.run_id)`,
+    and ${sql.visible}`,
 );
 
 const PHASE = statement(
@@ -170,10 +170,12 @@ export const createRunRepository = (database: Database) => ({
     return row && database.encryption.decrypted("runs", row, { run_id: run.runId });
   },
 
-  /** Deleted runs are missing. */
+  /** In the order of the ids; deleted runs are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
     const visible = runVisible(visibility);
-    return openRuns(database, await FIND_ALL.query<RunRow>(database, { runIds, visible }));
+    const rows = openRuns(database, await FIND_ALL.query<RunRow>(database, { runIds, visible }));
+    const byId = new Map(rows.map((row) => [row.run_id, row]));
+    return runIds.flatMap((id) => byId.get(id) ?? []);
   },
 
   /** For the engine, without a caller. */

@@ -69,6 +69,12 @@ const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as 
 const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
   select max(length(line)) from written`;
 
+/** A distributed database answers with a row per part. */
+const sumOf = <Key extends string>(parts: readonly Record<Key, number>[], key: Key): number =>
+  parts.reduce((sum, part) => sum + part[key], 0);
+const greatest = <Key extends string>(parts: readonly Record<Key, number>[], key: Key): number =>
+  parts.reduce((most, part) => Math.max(most, part[key]), 0);
+
 export const createStatusRepository = (database: Database) => ({
   /** A standby answers but takes no writes. Throws the database's error. */
   async isWritable(): Promise<boolean> {
@@ -92,23 +98,26 @@ export const createStatusRepository = (database: Database) => ({
 
   /** `answerMs`: see Database.query. */
   async countUnfinishedRuns(options?: { answerMs: number }): Promise<{ pending: number; running: number }> {
-    const [row] = await database.query<{ pending: number; running: number }>(COUNT_UNFINISHED, [], options);
-    return row ?? { pending: 0, running: 0 };
+    const parts = await database.query<Record<"pending" | "running", number>>(COUNT_UNFINISHED, [], options);
+    return { pending: sumOf(parts, "pending"), running: sumOf(parts, "running") };
   },
 
   async countWebhooks(): Promise<WebhookCounts> {
-    const [row] = await database.query<WebhookCounts>(COUNT_WEBHOOKS);
-    return row ?? { pending: 0, failed: 0, oldest_seconds: 0 };
+    const parts = await database.query<WebhookCounts>(COUNT_WEBHOOKS);
+    return {
+      pending: sumOf(parts, "pending"),
+      failed: sumOf(parts, "failed"),
+      oldest_seconds: greatest(parts, "oldest_seconds"),
+    };
   },
 
   async countPushes(): Promise<number> {
-    const [row] = await database.query<{ pending: number }>(COUNT_PUSHES);
-    return row?.pending ?? 0;
+    return sumOf(await database.query<{ pending: number }>(COUNT_PUSHES), "pending");
   },
 
   async countExpired(): Promise<ExpiredCounts> {
-    const [row] = await database.query<ExpiredCounts>(COUNT_EXPIRED);
-    return row ?? { expired: 0, late_seconds: 0 };
+    const parts = await database.query<ExpiredCounts>(COUNT_EXPIRED);
+    return { expired: sumOf(parts, "expired"), late_seconds: greatest(parts, "late_seconds") };
   },
 
   /** By table, with its indexes. */

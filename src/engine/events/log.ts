@@ -224,12 +224,13 @@ export const createEventLog = (
     limit: number,
     from = "-infinity",
   ): Promise<{ removed: number; last: string | undefined }> {
-    const [row] = await DELETE_EXPIRED.query<{ removed: number; last: string | null }>(database, {
+    const parts = await DELETE_EXPIRED.query<{ removed: number; last: string | null }>(database, {
       retentionSeconds,
       limit,
       from,
     });
-    return { removed: row?.removed ?? 0, last: row?.last ?? undefined };
+    const [last] = parts.flatMap((part) => part.last ?? []).sort();
+    return { removed: parts.reduce((sum, { removed }) => sum + removed, 0), last };
   },
 });
 

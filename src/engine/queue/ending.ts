@@ -47,21 +47,13 @@ export const createRunEnds = (
     if (runs.length === 0) return [];
     let turns: ReadonlyMap<string, number> | undefined;
     if (action === "rollback") {
-      turns = await numberEnds(
-        transaction,
-        runs.map((run) => run.run_id),
-      );
+      turns = await numberEnds(transaction, runs);
       for (const run of runs) {
         // Only a run recovered from a dead server has checkpoints.
         if (run.attempt > 0) await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
       }
       await forgetRuns(transaction, runs);
-    } else
-      await endWaiting(
-        transaction,
-        runs.map((run) => run.run_id),
-        reason,
-      );
+    } else await endWaiting(transaction, runs, reason);
     return runs.map((run) => ({ run, ...cancelled(action), turn: turns?.get(run.run_id) }));
   };
 

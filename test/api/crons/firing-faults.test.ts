@@ -312,7 +312,7 @@ test("a run that can't be stored ends none of those that it would have replaced"
   // Simulates a run that another server executes.
   await query(
     server,
-    "update threadloom.runs set status = 'running', attempt = 1, started_at = now(), lease_until = now() + interval '1 hour', worker_id = gen_random_uuid() where run_id = $1",
+    "update threadloom.runs set status = 'running', attempt = 1, started_at = now(), lease_until = now() + interval '1 hour', worker_id = 'dead0000-0000-4000-8000-000000000000' where run_id = $1",
     [run_id],
   );
   await aDueCron({ multitask_strategy: "rollback" }, `${path}/crons`);

@@ -40,7 +40,7 @@ describe("a waiting run", () => {
     try {
       await worker.query("begin");
       await worker.query(
-        `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(),
+        `update threadloom.runs set status = 'running', attempt = 1, worker_id = 'dead0000-0000-4000-8000-000000000000',
            lease_until = now() + interval '1 hour' where run_id = $1`,
         [run.run_id],
       );

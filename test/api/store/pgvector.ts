@@ -12,7 +12,8 @@ import {
 import { findPlace, makePlace, type Binaries } from "../../../src/platform/database/embedded/place.ts";
 import { migrate } from "../../../src/platform/database/migrate.ts";
 import { DEFAULT_SCHEMA } from "../../../src/platform/database/schema.ts";
-import { databaseNamed, type FreshDatabase } from "../../helpers/database.ts";
+import { databaseNamed } from "../../helpers/citus.ts";
+import type { FreshDatabase } from "../../helpers/database.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { logger } from "./open-store.ts";
 import { freePort } from "../../helpers/free-port.ts";

@@ -44,10 +44,10 @@ const countRows = async (): Promise<Record<string, number>> => {
   );
   const counts: Record<string, number> = {};
   for (const { name } of tables) {
-    const [row] = await room.database.query<{ rows: number }>(
+    const found = await room.database.query<{ rows: number }>(
       `select count(*)::integer as rows from threadloom."${name}"`,
     );
-    counts[name] = row?.rows ?? -1;
+    counts[name] = found.reduce((sum, { rows }) => sum + rows, 0);
   }
   return counts;
 };

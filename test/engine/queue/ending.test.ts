@@ -161,7 +161,7 @@ describe("a run's end is recorded with it, and published once:", () => {
     const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
     await query(
       server,
-      `update threadloom.runs set status = 'running', attempt = 3, lost_attempts = $2, worker_id = gen_random_uuid(),
+      `update threadloom.runs set status = 'running', attempt = 3, lost_attempts = $2, worker_id = 'dead0000-0000-4000-8000-000000000000',
          cancel_action = $3, started_at = now(), lease_until = now() - interval '1 minute' where run_id = $1`,
       [run.run_id, lostAttempts, cancelAction],
     );

@@ -86,7 +86,7 @@ describe("runs of a graph that only some processes host", () => {
     await servers.pop()?.close();
     await query(
       database,
-      `update threadloom.runs set status = 'running', attempt = 1, worker_id = gen_random_uuid(), cancel_action = 'interrupt',
+      `update threadloom.runs set status = 'running', attempt = 1, worker_id = 'dead0000-0000-4000-8000-000000000000', cancel_action = 'interrupt',
          lease_until = now() - interval '1 second' where run_id = $1`,
       [run.run_id],
     );

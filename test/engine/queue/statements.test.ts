@@ -348,7 +348,7 @@ describe("of several runs", () => {
     const waits = await pending();
     await ended();
     const changed = await opened.changes(async () => {
-      await endingWaiting(undefined)(database, [named.runId], "taken");
+      await endingWaiting(undefined)(database, [{ thread_id: threadId, run_id: named.runId }], "taken");
       await removeEnded(database, gone);
       await removeEnded(database, waits);
     });

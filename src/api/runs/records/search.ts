@@ -103,7 +103,7 @@ export const createRunSearcher = (database: Database) => {
       const [counted] = await composedRead<{ total: string }>(
         database.boundedRead,
         sql`select count(*) as total from (
-          select from threadloom.runs r where ${where} limit ${COUNTED_AT_MOST + 1}::int) matching`,
+          select 1 from threadloom.runs r where ${where} limit ${COUNTED_AT_MOST + 1}::int) matching`,
         { signal },
       );
       const total = Number(counted?.total ?? 0);

@@ -100,9 +100,11 @@ const inOrder = (
 ): RawBuilder<unknown> => {
   const columns = sql.raw(storedColumns(search.parts));
   const { behind, limit, offset } = search;
-  const page = sql`order by ${sql.raw(orderBy(search))} ${limitAndOffset(limit + 1, offset)}`;
+  const page = (table: string): RawBuilder<unknown> =>
+    sql`order by ${sql.raw(orderBy(search, table))} ${limitAndOffset(limit + 1, offset)}`;
   if (search.sortBy !== "status") {
-    return sql`select ${columns} from threadloom.threads ${whereBehind(database, visibility, search)} ${page}`;
+    return sql`select ${columns} from threadloom.threads ${whereBehind(database, visibility, search)}
+      ${page("threads")}`;
   }
   // Each status has its own index for the order within it.
   const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
@@ -113,7 +115,7 @@ const inOrder = (
       ${whereMatches(database, visibility, { ...search, status }, isWithin)}
       order by ${order} limit ${limit + 1}::bigint + ${offset}::bigint)`;
   });
-  return sql`select * from (${sql.join(parts, sql` union all `)}) threads ${page}`;
+  return sql`select * from (${sql.join(parts, sql` union all `)}) placed ${page("placed")}`;
 };
 
 export const createThreadSearcher = (database: Database): ThreadSearcher => {

@@ -3,6 +3,7 @@ import type { Visibility } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
 import type { Queryable, Records } from "../../../platform/database/database.ts";
+import { deleteCronsOf } from "../../../engine/queue/sql/delete-threads.ts";
 import { literal, statement } from "../../../platform/database/statement.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 
@@ -58,7 +59,9 @@ export async function deleteIdle(
     threadIds,
     visible: visibility.on("metadata"),
   });
-  return rows.map((row) => row.thread_id);
+  const gone = rows.map((row) => row.thread_id);
+  await deleteCronsOf(transaction, gone);
+  return gone;
 }
 
 /** In the order of the ids, as in `deleteIdle`. */
@@ -112,7 +115,9 @@ export async function deleteExpired(
     visible: visibility.on("metadata"),
     limit: literal(limit),
   });
-  return rows.map((row) => row.thread_id);
+  const gone = rows.map((row) => row.thread_id);
+  await deleteCronsOf(transaction, gone);
+  return gone;
 }
 
 export async function lockExpired(

@@ -29,7 +29,10 @@ export const pendingOfCallers = async (
     callers: callers.map(({ caller }) => caller),
     limits: callers.map(({ atMost }) => atMost),
   });
-  return new Map(rows.map(({ caller, pending }) => [caller, pending]));
+  const found = new Map<string, number>();
+  // Several parts of a database answer with a row each.
+  for (const { caller, pending } of rows) found.set(caller, (found.get(caller) ?? 0) + pending);
+  return found;
 };
 
 export const pendingOfThread = async (

@@ -45,10 +45,10 @@ where t.thread_id = ${sql.threadId} and (f.replaced_metadata is not null or f.re
 
   /** For runs that replaced neither metadata nor config. Index: runs_pkey. */
   const FORGET_PLAIN = statement(
-    { runIds: "uuid[]" },
+    { threadIds: "uuid[]", runIds: "uuid[]" },
     (sql) => `with forgotten as (
   delete from threadloom.runs r
-  where r.run_id = any(${sql.runIds}) and r.replaced_metadata is null and r.replaced_config is null
+  where r.thread_id = any(${sql.threadIds}) and r.run_id = any(${sql.runIds}) and r.replaced_metadata is null and r.replaced_config is null
   returning ${ENDED_COLUMNS}),
 ${ROLLED_BACK}${recorded(record)}
 select run_id from forgotten`,
@@ -66,8 +66,10 @@ select run_id from forgotten`,
       transaction: Queryable,
       runs: readonly { run_id: string; thread_id: string }[],
     ): Promise<void> {
-      const runIds = runs.map((run) => run.run_id);
-      const gone = await FORGET_PLAIN.query<{ run_id: string }>(transaction, { runIds });
+      const gone = await FORGET_PLAIN.query<{ run_id: string }>(transaction, {
+        threadIds: runs.map((run) => run.thread_id),
+        runIds: runs.map((run) => run.run_id),
+      });
       const forgotten = new Set(gone.map((run) => run.run_id));
       for (const run of runs) {
         if (!forgotten.has(run.run_id)) await forgetRun(transaction, run.thread_id, run.run_id);

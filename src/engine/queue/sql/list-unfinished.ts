@@ -1,5 +1,5 @@
 import type { Visibility } from "../../../access/visibility.ts";
-import type { Queryable } from "../../../platform/database/database.ts";
+import { partsOf, type Database, type Queryable } from "../../../platform/database/database.ts";
 import { fragment, literal, statement } from "../../../platform/database/statement.ts";
 import type { RunSelector } from "../attempts.ts";
 import { runVisible } from "../run-visible.ts";
@@ -39,9 +39,9 @@ const THREADS_AT_ONCE = 100;
  */
 const LIST_PAGE = statement(
   {
-    threadId: "uuid",
-    createdAt: "timestamptz",
-    runId: "uuid",
+    lastThread: "uuid",
+    lastCreated: "timestamptz",
+    lastRun: "uuid",
     before: "timestamptz",
     which: "fragment",
     visible: "fragment",
@@ -49,7 +49,7 @@ const LIST_PAGE = statement(
   },
   (sql) => `select thread_id, created_at::text as created_at, run_id, ${sql.visible} as visible from (
      select thread_id, created_at, run_id from threadloom.runs
-     where ${sql.which} and (thread_id, created_at, run_id) > (${sql.threadId}, ${sql.createdAt}, ${sql.runId})
+     where ${sql.which} and (thread_id, created_at, run_id) > (${sql.lastThread}, ${sql.lastCreated}, ${sql.lastRun})
        and created_at <= ${sql.before}
      order by thread_id, created_at, run_id limit ${sql.limit}) r
    order by thread_id, r.created_at, run_id`,
@@ -70,8 +70,8 @@ async function* pagesOf(
   );
   const visible = runVisible(visibility);
   while (last !== undefined) {
-    const { thread_id: threadId, created_at: createdAt, run_id: runId }: PlaceRow = last;
-    const page = { threadId, createdAt, runId, before, which, visible, limit: literal(limit) };
+    const { thread_id: lastThread, created_at: lastCreated, run_id: lastRun }: PlaceRow = last;
+    const page = { lastThread, lastCreated, lastRun, before, which, visible, limit: literal(limit) };
     const rows: PageRow[] = await LIST_PAGE.query<PageRow>(queryable, page);
     const found = rows.filter((row) => row.visible);
     if (found.length > 0) yield found.map(selectorOf);
@@ -79,20 +79,22 @@ async function* pagesOf(
   }
 }
 
-/** Ordered by thread, `limit` at a time. */
+/** Ordered by thread within a part, `limit` at a time. */
 export async function* unfinishedPages(
-  queryable: Queryable,
+  database: Database,
   visibility: Visibility<"threads">,
   status: "pending" | "running",
   threadIds: readonly string[] | undefined,
   limit: number,
 ): AsyncGenerator<RunSelector[]> {
   if (threadIds?.length === 0) return;
-  const [clock] = await queryable.query<{ now: string }>("select clock_timestamp()::text as now");
-  if (threadIds === undefined) yield* pagesOf(queryable, visibility, status, undefined, limit, clock?.now);
-  else
-    for (let start = 0; start < threadIds.length; start += THREADS_AT_ONCE) {
-      const some = threadIds.slice(start, start + THREADS_AT_ONCE);
-      yield* pagesOf(queryable, visibility, status, some, limit, clock?.now);
-    }
+  const [clock] = await database.query<{ now: string }>("select clock_timestamp()::text as now");
+  for (const part of partsOf(database)) {
+    if (threadIds === undefined) yield* pagesOf(part, visibility, status, undefined, limit, clock?.now);
+    else
+      for (let start = 0; start < threadIds.length; start += THREADS_AT_ONCE) {
+        const some = threadIds.slice(start, start + THREADS_AT_ONCE);
+        yield* pagesOf(part, visibility, status, some, limit, clock?.now);
+      }
+  }
 }

@@ -20,8 +20,12 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
   const routeOf = routes(schema, placement.ofThreads);
   const partOf = (threadId: string): number => partIn(placement, threadId);
 
-  const partsOfThreads = (threads: Threads): number[] =>
-    typeof threads === "string" ? [partOf(threads)] : [...new Set(threads.map(partOf))].sort((a, b) => a - b);
+  /** A statement about no thread may still answer something, so one part executes it. */
+  const partsOfThreads = (threads: Threads | null | undefined): number[] => {
+    if (typeof threads === "string") return [partOf(threads)];
+    if (threads === null || threads === undefined || threads.length === 0) return [0];
+    return [...new Set(threads.map(partOf))].sort((a, b) => a - b);
+  };
 
   const placesFor = (
     text: string,
@@ -41,7 +45,7 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
     if (route.kind === "insert") return undefined;
     return route.kind === "every part"
       ? everyPart
-      : partsOfThreads((values[route.parameter - 1] ?? []) as Threads);
+      : partsOfThreads(values[route.parameter - 1] as Threads | null);
   };
 
   return {

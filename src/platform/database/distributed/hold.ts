@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { unavailable } from "../../domain/errors.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { statement } from "../statement.ts";
 
@@ -18,6 +17,12 @@ const LOCK_SHARDS = statement(
 );
 const IS_AWAITED = `select exists (select from pg_locks w where not w.granted
   and pg_backend_pid() = any(pg_blocking_pids(w.pid))) as awaited`;
+
+/** `cannot_connect_now`, a passing fault. */
+const notNow = (message: string): Error => Object.assign(new Error(message), { code: "57P03" });
+
+/** The end of a lost connection may never be confirmed. */
+const endLater = (client: pg.Client | undefined): void => void client?.end().catch(() => undefined);
 
 interface HoldOptions {
   /** Of the node. */
@@ -37,9 +42,18 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
   let closed = false;
   let underWay = 0;
   let settled: (() => void) | undefined;
-  /** Statements wait for it. */
-  let held: Promise<void>;
+  /** Why the shards could not be taken in the last try. */
+  let failure: unknown;
+  /** Statements that wait for the end of a try. */
+  let waiting: (() => void)[] = [];
   let timer: NodeJS.Timeout | undefined;
+
+  const tried = (error?: unknown): void => {
+    failure = error;
+    const all = waiting;
+    waiting = [];
+    for (const goOn of all) goOn();
+  };
 
   const take = async (): Promise<void> => {
     const fresh = new pg.Client({
@@ -61,11 +75,12 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
         shardIds = now;
       }
     } catch (error) {
-      await fresh.end().catch(() => undefined);
+      endLater(fresh);
       throw error;
     }
-    if (closed) return await fresh.end();
+    if (closed) return endLater(fresh);
     client = fresh;
+    tried();
     fresh.once(
       "end",
       () => client === fresh && again("the connection that holds the shards of a node was lost"),
@@ -78,6 +93,7 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
         return await take();
       } catch (error) {
         logger[failures === 0 ? "warn" : "debug"]({ err: error }, "the shards of a node can't be used yet");
+        tried(error);
         await pause(RETRY_MS);
       }
     }
@@ -92,9 +108,9 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
     logger.debug(why);
     const old = client;
     client = undefined;
-    held = idle().then(async () => {
-      await old?.end().catch(() => undefined);
-      await takeUntilHeld();
+    void idle().then(() => {
+      endLater(old);
+      return takeUntilHeld();
     });
   };
 
@@ -114,17 +130,22 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
     timer.unref();
   };
 
-  held = takeUntilHeld();
+  void takeUntilHeld();
   lookLater();
 
   return {
-    /** Calls `work` while this process holds the shards. Throws `unavailable` if that takes too long. */
+    /**
+     * Calls `work` while this process holds the shards. Otherwise throws a passing fault (passing-faults.ts).
+     */
     async during<Result>(work: () => Promise<Result>): Promise<Result> {
       if (client === undefined) {
         const late = pause(PATIENCE_MS, "late", { ref: false });
-        while (client === undefined)
-          if (closed || (await Promise.race([held, late])) === "late")
-            throw unavailable("A node of the database can't be used at the moment.");
+        while (client === undefined) {
+          if (failure !== undefined) throw failure;
+          const tryEnds = new Promise<void>((resolve) => waiting.push(resolve));
+          if (closed || (await Promise.race([tryEnds, late])) === "late")
+            throw notNow("A node of the database can't be used at the moment.");
+        }
       }
       underWay += 1;
       try {
@@ -134,12 +155,13 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
         if (underWay === 0) settled?.();
       }
     },
-    async close(): Promise<void> {
+    close(): void {
       closed = true;
       clearTimeout(timer);
       const old = client;
       client = undefined;
-      await old?.end().catch(() => undefined);
+      tried(notNow("The database is being closed."));
+      endLater(old);
     },
   };
 };

@@ -58,7 +58,7 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
       return [...nodes.values()].map(({ database }) => database);
     },
     async close(): Promise<void> {
-      await Promise.all([...nodes.values()].map(({ hold }) => hold.close()));
+      for (const { hold } of nodes.values()) hold.close();
       await Promise.all([...nodes.values()].map(({ database }) => database.close()));
     },
   };
