@@ -20,7 +20,7 @@ import { deathsBeforeEnds } from "./scenarios/deaths-before-ends.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
-import { movedShards, stoppedCoordinator, stoppedNode } from "./scenarios/cluster.ts";
+import { movedShards, nodeAwayForLong, stoppedCoordinator, stoppedNode } from "./scenarios/cluster.ts";
 import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
@@ -74,6 +74,7 @@ const SCENARIOS: Scenario[] = [
   stoppedNode({ stops: 10 }),
   stoppedCoordinator(),
   movedShards({ moves: 6 }),
+  nodeAwayForLong(),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */

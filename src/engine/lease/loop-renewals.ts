@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../../platform/database/database.ts";
+import { byPart } from "../../platform/database/queryable.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { sqlState } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -59,7 +60,14 @@ export const createLoopRenewals = (
 
   const renewOver = async (connection: Queryable): Promise<void> => {
     const asked = [...held.values()].map(({ threadId, runId, attempt }) => ({ threadId, runId, attempt }));
-    if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, connection));
+    // The leases of a node are renewed while another one is away.
+    const renewals = await Promise.allSettled(
+      byPart(connection, asked, ({ threadId }) => threadId).map(async (some) =>
+        react(some, await queue.renew(some, leaseSeconds, connection)),
+      ),
+    );
+    const failed = renewals.find(({ status }) => status === "rejected");
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
   };
   const boundedShared: Queryable = {
     encryption: own.encryption,

@@ -1,4 +1,4 @@
-import { partsOf, type Database, type Queryable } from "../../platform/database/database.ts";
+import { askParts, partsOf, type Database, type Queryable } from "../../platform/database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../../platform/database/tables.ts";
 import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
@@ -48,9 +48,7 @@ export const createQueue = (
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
   const parts = partsOf(database);
-  const checkedUpTo = parts.map(() => FIRST_THREAD);
-  const onEach = <Result>(ask: (part: Database) => Promise<Result>): Promise<Result[]> =>
-    Promise.all(parts.map(ask));
+  let checkedUpTo = FIRST_THREAD;
   /** Begins with another part each time. */
   let firstPart = 0;
   /** Claims from one part after the other, until `limit` is reached. */
@@ -59,16 +57,17 @@ export const createQueue = (
     ask: (part: Database, limit: number) => Promise<ClaimedRunRow[]>,
   ): Promise<ClaimedRunRow[]> => {
     const claimed: ClaimedRunRow[] = [];
+    const failures: unknown[] = [];
     firstPart += 1;
     for (let place = 0; place < parts.length && claimed.length < limit; place += 1) {
       try {
         claimed.push(...(await ask(parts[(firstPart + place) % parts.length]!, limit - claimed.length)));
       } catch (error) {
-        // The runs that other parts gave are running.
-        if (claimed.length === 0) throw error;
-        break;
+        failures.push(error);
       }
     }
+    // The runs that other parts gave are running.
+    if (failures.length > 0 && claimed.length === 0) throw failures[0];
     return claimed;
   };
   return {
@@ -81,7 +80,7 @@ export const createQueue = (
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
     findWaiting: async () =>
-      (await onEach((part) => findWaiting(part, { graphIds, suspectFrom }))).reduce(either),
+      (await askParts(database, (part) => findWaiting(part, { graphIds, suspectFrom }))).reduce(either),
 
     claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
       claimFromParts(limit, (part, left) =>
@@ -107,18 +106,19 @@ export const createQueue = (
 
     /** Throws if the database is unreachable. */
     countSuspects: async () =>
-      (await onEach((part) => countSuspects(part, suspectFrom))).reduce((sum, runs) => sum + runs, 0),
+      (await askParts(database, (part) => countSuspects(part, suspectFrom))).reduce(
+        (sum, runs) => sum + runs,
+        0,
+      ),
 
     advance: (threadId: string) => advance(database, [threadId]),
 
     putBehind: () => putBehind(database, graphIds),
 
     async advanceForgotten(): Promise<RunSelector[]> {
-      const found = await onEach((part) =>
-        advanceForgotten(part, checkedUpTo[parts.indexOf(part)] ?? FIRST_THREAD),
-      );
-      found.forEach((page, index) => (checkedUpTo[index] = page.checkedUpTo));
-      return found.flatMap(({ runs }) => runs);
+      const found = await advanceForgotten(database, checkedUpTo);
+      ({ checkedUpTo } = found);
+      return found.runs;
     },
 
     listUnknown: (workerId: string, known: readonly string[]) => listUnknown(database, workerId, known),
@@ -135,7 +135,9 @@ export const createQueue = (
     listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
     findToRecover: async (leaseSeconds: number) =>
-      (await onEach((part) => findToRecover(part, { leaseSeconds, graphIds, seesDeaths }))).reduce(either),
+      (
+        await askParts(database, (part) => findToRecover(part, { leaseSeconds, graphIds, seesDeaths }))
+      ).reduce(either),
 
     requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 

@@ -59,6 +59,8 @@ export interface Database extends Records, BoundedReads {
   ): Promise<Row[]>;
   /** Only a distributed database has parts. Each thread is in one of them. */
   parts?: readonly Database[];
+  /** The parts of each node. */
+  partsByNode?: () => readonly (readonly Database[])[];
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
   grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
@@ -243,3 +245,23 @@ export const openDatabase = (options: DatabaseOptions): Database => {
 
 /** Itself without distribution. */
 export const partsOf = (database: Database): readonly Database[] => database.parts ?? [database];
+
+/**
+ * Asks the parts of a node one after the other, which needs one connection. Leaves out nodes that can't answer; throws if
+ * none can.
+ */
+export const askParts = async <Result>(
+  database: Database,
+  ask: (part: Database) => Promise<Result>,
+): Promise<Result[]> => {
+  if (database.partsByNode === undefined) return [await ask(database)];
+  const answers: Result[] = [];
+  const nodes = await Promise.allSettled(
+    database.partsByNode().map(async (parts) => {
+      for (const part of parts) answers.push(await ask(part));
+    }),
+  );
+  const failed = nodes.filter((node) => node.status === "rejected");
+  if (answers.length === 0 && failed.length > 0) throw failed[0]!.reason;
+  return answers;
+};

@@ -3,6 +3,7 @@ import { seesDeaths } from "../../platform/database/accelerators.ts";
 import { createExecutor } from "../../engine/attempt/execution.ts";
 import { createEndings } from "../../engine/endings.ts";
 import { createHeartbeat } from "../../engine/lease/heartbeat.ts";
+import { partsOf } from "../../platform/database/database.ts";
 import { startRecovery } from "../../engine/recovery.ts";
 import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
@@ -35,7 +36,7 @@ export const openExecution = async (
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, checkpoints, webhooks.recordEnds, webhooks.recordPushes);
-  const queue = createQueue(database, {
+  const queueOptions = {
     ...config,
     graphIds: graphs.ids,
     seesDeaths: seesDeaths(accelerators),
@@ -44,7 +45,8 @@ export const openExecution = async (
       keyFactor: config.keyFactor,
       byGraph: config.runningRunsByGraph,
     },
-  });
+  };
+  const queue = createQueue(database, queueOptions);
   const traces = createTraceStorage(database);
   const budgets =
     usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets, usage.currency);
@@ -131,7 +133,11 @@ export const openExecution = async (
   const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
   const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
-  lifecycle.closing(startRecovery({ ...workerOptions, metrics }, config.sweepSeconds));
+  // A part that was away gets its own time to renew its leases.
+  for (const part of partsOf(database)) {
+    const ofPart = { ...workerOptions, queue: createQueue(part, queueOptions), metrics };
+    lifecycle.closing(startRecovery(ofPart, config.sweepSeconds));
+  }
   return {
     runRepository,
     everyThread,

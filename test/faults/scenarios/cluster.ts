@@ -61,6 +61,7 @@ const AWAY_MS = 2_000;
 const stopping = async (
   { bench, database }: ScenarioParts,
   nodes: (all: readonly FaultNode[]) => readonly FaultNode[],
+  awayMs = AWAY_MS,
 ) => {
   if (database === undefined || database.nodes.length === 0) return NO_CLUSTER;
   const load = await startRuns(bench);
@@ -69,7 +70,7 @@ const stopping = async (
     await pause(CALM_MS);
     await node.stopHard();
     const before = load.runs.length;
-    await pause(AWAY_MS);
+    await pause(awayMs);
     created.push(load.runs.length - before);
     await node.start();
   }
@@ -95,6 +96,16 @@ export const stoppedCoordinator = (): Scenario => ({
   title: `Citus: the coordinator stopped hard for ${seconds(AWAY_MS)}, 2 times`,
   criterion: "no acknowledged run is lost or fails; the servers go on",
   run: (parts) => stopping(parts, ([coordinator]) => [coordinator!, coordinator!]),
+});
+
+const LONG_AWAY_MS = 25_000;
+
+/** 30: the leases of the node's runs end meanwhile, those of other nodes must not. */
+export const nodeAwayForLong = (): Scenario => ({
+  number: 30,
+  title: `Citus: a worker node stopped hard for ${seconds(LONG_AWAY_MS)}, longer than a lease`,
+  criterion: "no acknowledged run is lost or fails; the servers go on",
+  run: (parts) => stopping(parts, ([, worker]) => [worker!], LONG_AWAY_MS),
 });
 
 const SHARDS = `select shardid, nodename, nodeport from pg_dist_shard_placement

@@ -3,7 +3,7 @@ import { literal, statement } from "../../../platform/database/statement.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS } from "../repository.ts";
-import { idsOf } from "./requests.ts";
+import { idsOf } from "./run-ids.ts";
 
 export interface DueTime {
   /** The database's time. */

@@ -1,14 +1,8 @@
-import { idFrom } from "../../../platform/lib/ids.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { DueCron } from "./due.ts";
+import { idsOf } from "./run-ids.ts";
 import { requestedRun, type Placement, type RequestedRun } from "../../runs/creation/requests.ts";
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
-
-/** If a cron is fired again for the same time, its run has the same ids, so it can't be stored twice. */
-export const idsOf = (cron: Pick<DueCron, "cron_id" | "thread_id" | "next_run_date">) => ({
-  runId: idFrom(cron.next_run_date, `run of ${cron.cron_id}`),
-  threadId: cron.thread_id ?? idFrom(cron.next_run_date, `thread of ${cron.cron_id}`),
-});
 
 /**
  * The run has the cron's metadata and `cron_id`, as in the hosted service. Throws a `ZodError` for an outdated request.

@@ -52,6 +52,7 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
     ...common,
     parts,
     partOf,
+    partsByNode: () => nodes.partsByNode().map((places) => places.map((part) => parts[part]!)),
     async query<Row>(
       text: string,
       values: unknown[] = [],

@@ -6,7 +6,7 @@ import { statement } from "../statement.ts";
 /** The lock mode ShareLock: Citus' own statements take it, and moves of shards take one that conflicts with it. */
 const SHARE_LOCK = 5;
 /** How long a move of a shard waits at most until its turn is noticed. */
-const LOOK_FOR_MOVES_MS = 500;
+const LOOK_FOR_MOVES_MS = 1_000;
 const RETRY_MS = 250;
 const PATIENCE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -53,6 +53,11 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
         if (answer !== undefined) return answer.result;
       }
     },
+    partsByNode(): number[][] {
+      const found = new Map<string, number[]>();
+      for (const [part, name] of places.entries()) found.set(name, [...(found.get(name) ?? []), part]);
+      return [...found.values()];
+    },
     databases(): Database[] {
       for (const name of places) nodeAt(name);
       return [...nodes.values()].map(({ database }) => database);
