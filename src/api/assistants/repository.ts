@@ -97,7 +97,11 @@ export const createAssistantRepository = (database: Database) => {
             .execute(),
         READ_BY_ANY_PLAN,
       );
-      return rows.map((row) => row.thread_id);
+      // Each part of a distributed database answers with a page.
+      return rows
+        .map((row) => row.thread_id)
+        .sort()
+        .slice(0, limit);
     },
   };
 };

@@ -3,6 +3,7 @@ import pg from "pg";
 import {
   clusterFaults,
   distributeTables,
+  hasTables,
   SHARDS_AT_MOST,
   stepsLeft,
   stepsOf,
@@ -68,6 +69,8 @@ const distribute = async (flags: Flags, surroundings: CommandSurroundings): Prom
       const faults = await clusterFaults(client, place.schema);
       if (faults.length > 0) throw new StartError(faults.join("\n"));
       if (!flags.dryRun) await migrateOwn(place, connectionString, logger);
+      else if (!(await hasTables(client, place.schema)))
+        throw new StartError("This database has no tables yet. 'threadloom migrate' creates them.");
       const { rows } = await client.query<{ name: string }>("select current_database() as name");
       const steps = await stepsLeft(client, stepsOf(place.schema, rows[0]!.name, shards));
       if (flags.dryRun) {
@@ -82,7 +85,7 @@ const distribute = async (flags: Flags, surroundings: CommandSurroundings): Prom
           note(`${title} …\n`);
         });
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = (error instanceof Error ? error.message : String(error)).replace(/\.+$/, "");
         throw new StartError(`The step '${step}' failed: ${reason}. Mend it, and run the command again.`, {
           cause: error,
         });

@@ -8,6 +8,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { dataOf, openStream } from "../../helpers/server-sent-events.ts";
 import { onTwoServers } from "../../helpers/servers.ts";
+import { isSomeWaiting } from "../../helpers/locks.ts";
 
 const MISSING = "00000000-0000-4000-8000-000000000000";
 const LONG = { assistant_id: "sleep", input: { ...saying("begin"), milliseconds: 600_000 } };
@@ -320,10 +321,9 @@ describe("a client that disconnects", () => {
         body: JSON.stringify({ ...LONG, on_disconnect: "cancel" }),
         signal: abort.signal,
       }).catch(() => undefined);
-      await eventually("the request waits for the thread", async () => {
-        const rows = await query(server, "select 1 from pg_locks where not granted");
-        return rows.length > 0;
-      });
+      await eventually("the request waits for the thread", () =>
+        isSomeWaiting((text) => query(server, text)),
+      );
       abort.abort();
       await answer;
       await holder.query("commit");

@@ -1,20 +1,5 @@
 import type pg from "pg";
-import { COPY_PREFIX } from "./placement.ts";
-
-/** Distributed by thread, in an order in which each refers only to earlier ones. */
-const OF_THREADS = [
-  "threads",
-  "runs",
-  "run_events",
-  "run_traces",
-  "model_usage",
-  "checkpoints",
-  "checkpoint_writes",
-  "checkpoint_elements",
-  "checkpoint_contents",
-  "webhook_deliveries",
-  "push_notifications",
-] as const;
+import { COPY_PREFIX, OF_THREADS } from "./placement.ts";
 
 /**
  * Small tables that statements of threads read, with their keys. They stay where they are, and each node has a copy, which
@@ -135,6 +120,12 @@ $$`,
       ],
     };
   }),
+  ...FUNCTIONS.map((signature): Step => ({
+    title: `every node has the function ${signature.slice(0, signature.indexOf("("))}`,
+    isDone: `select exists (select from pg_dist_object where classid = 'pg_proc'::regclass
+      and objid = '"${schema}".${signature}'::regprocedure) as done`,
+    statements: [`select create_distributed_function('"${schema}".${signature}')`],
+  })),
   ...OF_THREADS.map((table): Step => ({
     title: `${table} is distributed by thread`,
     isDone: isDistributed(schema, table),
@@ -143,12 +134,6 @@ $$`,
         ? `select create_distributed_table('"${schema}".threads', 'thread_id', colocate_with := 'none', shard_count := ${shards})`
         : `select create_distributed_table('"${schema}".${table}', 'thread_id', colocate_with := '"${schema}".threads')`,
     ],
-  })),
-  ...FUNCTIONS.map((signature): Step => ({
-    title: `every node has the function ${signature.slice(0, signature.indexOf("("))}`,
-    isDone: `select exists (select from pg_dist_object where classid = 'pg_proc'::regclass
-      and objid = '"${schema}".${signature}'::regprocedure) as done`,
-    statements: [`select create_distributed_function('"${schema}".${signature}')`],
   })),
 ];
 
@@ -185,6 +170,14 @@ export const stepsLeft = async (client: pg.ClientBase, steps: readonly Step[]): 
 /** A process has a prepared statement per statement, shard and connection. */
 export const SHARDS_AT_MOST = 1_024;
 const OLDEST_CITUS = 12;
+
+/** Whether the tables were created. */
+export const hasTables = async (client: pg.ClientBase, schema: string): Promise<boolean> =>
+  (
+    await client.query<{ found: boolean }>(
+      `select to_regclass('"${schema}".push_notifications') is not null as found`,
+    )
+  ).rows[0]?.found === true;
 
 /** Why the database can't be distributed, in sentences for its operator; empty if it can. */
 export const clusterFaults = async (client: pg.ClientBase, schema: string): Promise<string[]> => {

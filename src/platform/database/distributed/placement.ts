@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { StartError } from "../../domain/errors.ts";
 import { withProbe } from "../probe.ts";
 import { statement } from "../statement.ts";
 import { uuidHash } from "./uuid-hash.ts";
@@ -20,6 +21,21 @@ export interface Placement {
   /** Tables that are distributed by thread. */
   ofThreads: readonly string[];
 }
+
+/** The tables that are distributed by thread, in an order in which each refers only to earlier ones. */
+export const OF_THREADS = [
+  "threads",
+  "runs",
+  "run_events",
+  "run_traces",
+  "model_usage",
+  "checkpoints",
+  "checkpoint_writes",
+  "checkpoint_elements",
+  "checkpoint_contents",
+  "webhook_deliveries",
+  "push_notifications",
+] as const;
 
 /** Before the name of a table, the name of its copies. */
 export const COPY_PREFIX = "copy_of_";
@@ -50,13 +66,18 @@ const SHARDS = statement(
   order by s.shardminvalue::integer nulls first, s.shardid`,
 );
 
-/** Undefined: the tables are not distributed. */
+/** Undefined: the tables are not distributed. Throws `StartError` if some are not. */
 export const readPlacement = async (client: pg.Client, schema: string): Promise<Placement | undefined> => {
   if ((await client.query<{ found: boolean }>(HAS_CITUS)).rows[0]?.found !== true) return undefined;
   const { rows } = await client.query<ShardRow>(SHARDS.compile({ schema }));
   const common = rows.filter((row) => row.shardminvalue === null);
   const shards = rows.filter((row) => row.shardminvalue !== null);
   if (shards.length === 0) return undefined;
+  const missing = OF_THREADS.filter((table) => !shards.some((row) => row.table_name === table));
+  if (missing.length > 0)
+    throw new StartError(
+      `The table ${missing[0]!} is not distributed yet. Stop all servers, and run 'threadloom distribute' again.`,
+    );
   const shardOf = ({ table_name: name, shardid }: ShardRow) =>
     [name.startsWith(COPY_PREFIX) ? name.slice(COPY_PREFIX.length) : name, `${name}_${shardid}`] as const;
   const parts = new Map<number, ShardRow[]>();
@@ -75,7 +96,7 @@ export const readPlacement = async (client: pg.Client, schema: string): Promise<
   };
 };
 
-/** As `readPlacement`. Throws errors of `pg`. */
+/** As `readPlacement`. Also throws errors of `pg`. */
 export const findPlacement = (connectionString: string, schema: string): Promise<Placement | undefined> =>
   withProbe(connectionString, (client) => readPlacement(client, schema));
 
