@@ -21,6 +21,9 @@ export interface FaultNode {
   stopHard(): Promise<void>;
 }
 
+const DROP_SLOTS_OF_MOVES = `select pg_drop_replication_slot(slot_name) from pg_replication_slots
+  where slot_name like 'citus_shard_move%' and not active`;
+
 interface Settings {
   folder: string;
   binaries: string;
@@ -77,6 +80,8 @@ export const startTestCluster = async (urls: readonly string[]): Promise<TestDat
     start: async () => void (await Promise.all(nodes.map((node) => node.start()))),
     stopHard: async () => void (await Promise.all(nodes.map((node) => node.stopHard()))),
     async create(name) {
+      // A move that a stopped node interrupted leaves its slot, which has the same name in each database.
+      for (const url of urls) await onServer(url, (client) => client.query(DROP_SLOTS_OF_MOVES));
       const [coordinator, ...others] = urls as [string, ...string[]];
       created.push(name);
       await onServer(coordinator, (client) => client.query(`create database ${pg.escapeIdentifier(name)}`));

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
+import { COPY_PREFIX } from "../../platform/database/distributed/placement.ts";
 import { hasTable } from "../../platform/database/has-table.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import { statement } from "../../platform/database/statement.ts";
@@ -27,6 +28,7 @@ const TABLES = statement(
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
    where n.nspname = ${sql.schema} and c.relkind = 'r' and c.relname not in ('migrations', 'store_vectors', 'workers')
+     and c.relname not like '${COPY_PREFIX.replaceAll("_", "\\_")}%'
    group by c.relname order by c.relname`,
 );
 

@@ -31,7 +31,10 @@ const RESOURCES_CLASS = "53";
 const NO_ROOM_FOR_SESSION = { state: "XX000", message: /^could not write init file/ };
 
 /** Citus reports a node that it lost in the middle of a statement as an internal error. */
-const LOST_NODE = { state: "XX000", message: /^failure on connection marked as essential/ };
+const LOST_NODE = {
+  state: "XX000",
+  message: /^(failure on connection marked as essential|SSL SYSCALL error: EOF)/,
+};
 
 const NO_ROOM_STATES = new Set(["53100", "53400"]);
 

@@ -70,7 +70,7 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
     },
     grouped: (statement, source) => parts[partOf(statement.threadOf(source))]!.grouped(statement, source),
     transaction: createTransactions({ common, nodes, texts, partOf, placesFor }),
-    isLoss: (error) => [common, ...nodes.databases()].some((database) => database.isLoss(error)),
+    isLoss: (error) => common.isLoss(error) || nodes.isLoss(error),
     onConnectionLost(listener) {
       const ends = [common, ...nodes.databases()].map((database) => database.onConnectionLost(listener));
       return () => ends.forEach((end) => end());

@@ -29,6 +29,8 @@ interface HoldOptions {
   connectionString: string;
   /** Reads which shards are on the node now. Called while no statement is under way on it. */
   shardsNow(client: pg.Client): Promise<readonly string[]>;
+  /** Called with what `during` may throw. */
+  onFailure(error: unknown): void;
   logger: Logger;
 }
 
@@ -37,7 +39,7 @@ interface HoldOptions {
  * transaction without a snapshot holds it. A move of a shard waits for the lock before its last step; then this process
  * sends nothing to the node, lets its statements end, gives the lock away, and learns where the shards are.
  */
-export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions) => {
+export const holdShards = ({ connectionString, shardsNow, onFailure, logger }: HoldOptions) => {
   let client: pg.Client | undefined;
   let closed = false;
   let underWay = 0;
@@ -50,6 +52,7 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
 
   const tried = (error?: unknown): void => {
     failure = error;
+    if (error !== undefined) onFailure(error);
     const all = waiting;
     waiting = [];
     for (const goOn of all) goOn();
@@ -144,7 +147,7 @@ export const holdShards = ({ connectionString, shardsNow, logger }: HoldOptions)
           if (failure !== undefined) throw failure;
           const tryEnds = new Promise<void>((resolve) => waiting.push(resolve));
           if (closed || (await Promise.race([tryEnds, late])) === "late")
-            throw notNow("A node of the database can't be used at the moment.");
+            tried(notNow("A node of the database can't be used at the moment."));
         }
       }
       underWay += 1;

@@ -1,5 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { Database } from "../database.ts";
+import { isPassing } from "../passing-faults.ts";
 import { holdShards, type Hold } from "./hold.ts";
 import { readPlacement, type Placement } from "./placement.ts";
 
@@ -16,6 +17,7 @@ export interface NodesOptions {
 /** The databases of the nodes, opened when a statement first needs them. */
 export const createNodes = ({ placement, schema, openNode, addressOf, logger }: NodesOptions) => {
   const nodes = new Map<string, { database: Database; hold: Hold }>();
+  const failures = new WeakSet<Error>();
   /** By part. */
   const places = placement.parts.map(({ node }) => node);
 
@@ -31,6 +33,9 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
             throw new Error("The shards were split or removed. Restart all servers.");
           now.forEach((part, index) => (places[index] = part.node));
           return now.flatMap((part) => (part.node === name ? part.shardIds : []));
+        },
+        onFailure(error) {
+          if (error instanceof Error && isPassing(error)) failures.add(error);
         },
         logger,
       });
@@ -58,6 +63,10 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
       for (const [part, name] of places.entries()) found.set(name, [...(found.get(name) ?? []), part]);
       return [...found.values()];
     },
+    /** As `Database.isLoss`. */
+    isLoss: (error: unknown): boolean =>
+      (error instanceof Error && failures.has(error)) ||
+      [...nodes.values()].some(({ database }) => database.isLoss(error)),
     databases(): Database[] {
       for (const name of places) nodeAt(name);
       return [...nodes.values()].map(({ database }) => database);
