@@ -1,6 +1,5 @@
 import type pg from "pg";
-import { nodeAddress, partsByNode } from "../../platform/database/distributed/placement.ts";
-import { withProbe } from "../../platform/database/probe.ts";
+import { findPlacement, nodeAddress, partsByNode } from "../../platform/database/distributed/placement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fail, ok, type Check } from "./checks.ts";
 
@@ -21,7 +20,7 @@ export const checkNodes = async (
   const unreachable: string[] = [];
   for (const node of parts.keys()) {
     try {
-      await withProbe(nodeAddress(connectionString, node), (probe) => probe.query("select 1"));
+      await findPlacement(nodeAddress(connectionString, node), schema);
     } catch (error) {
       unreachable.push(`${node}: ${error instanceof Error ? error.message : String(error)}`);
     }
