@@ -43,7 +43,11 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
   const { partOf } = options.shared;
   const isDistributed = partOf !== undefined;
   const own: Queryable = isDistributed
-    ? { encryption: database.encryption, partOf, query: options.shared.query }
+    ? {
+        encryption: database.encryption,
+        partOf,
+        query: (text, values, more) => options.shared.query(text, values, { ...more, answerMs: timeoutMs }),
+      }
     : database;
   const loop = createLoopRenewals(options, own, held, { heartbeatMs, timeoutMs });
   const setup = {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { byPart } from "../../platform/database/queryable.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
@@ -60,11 +61,20 @@ export const createLoopRenewals = (
 
   const renewOver = async (connection: Queryable): Promise<void> => {
     const asked = [...held.values()].map(({ threadId, runId, attempt }) => ({ threadId, runId, attempt }));
+    const inTime = (renewal: Promise<void>): Promise<void> =>
+      connection.partOf === undefined
+        ? renewal
+        : Promise.race([
+            renewal,
+            pause(timeoutMs, undefined, { ref: false }).then(() => {
+              throw new Error("A part of the database does not answer.");
+            }),
+          ]);
+    const renewPart = async (some: readonly AttemptSelector[]): Promise<void> =>
+      react(some, await queue.renew(some, leaseSeconds, connection));
     // The leases of a node are renewed while another one is away.
     const renewals = await Promise.allSettled(
-      byPart(connection, asked, ({ threadId }) => threadId).map(async (some) =>
-        react(some, await queue.renew(some, leaseSeconds, connection)),
-      ),
+      byPart(connection, asked, ({ threadId }) => threadId).map((some) => inTime(renewPart(some))),
     );
     const failed = renewals.find(({ status }) => status === "rejected");
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;

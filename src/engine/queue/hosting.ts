@@ -1,4 +1,4 @@
-import { partsOf, type Database } from "../../platform/database/database.ts";
+import { askParts, type Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -64,8 +64,8 @@ export const openHosting = async (
   /** Throws if the database is unreachable. */
   const listUnhosted = async (): Promise<UnhostedRuns[]> => {
     const found = new Map<string, number>();
-    for (const part of partsOf(database))
-      for (const { graph_id: graphId, runs } of await part.query<UnhostedRuns>(UNHOSTED))
+    for (const counted of await askParts(database, (part) => part.query<UnhostedRuns>(UNHOSTED)))
+      for (const { graph_id: graphId, runs } of counted)
         found.set(graphId, Math.min(COUNTED_AT_MOST, (found.get(graphId) ?? 0) + runs));
     return [...found].map(([graphId, runs]) => ({ graph_id: graphId, runs }));
   };

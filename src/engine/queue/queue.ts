@@ -63,10 +63,11 @@ export const createQueue = (
       try {
         claimed.push(...(await ask(parts[(firstPart + place) % parts.length]!, limit - claimed.length)));
       } catch (error) {
+        // The runs that other parts gave must not wait for another one.
+        if (claimed.length > 0) break;
         failures.push(error);
       }
     }
-    // The runs that other parts gave are running.
     if (failures.length > 0 && claimed.length === 0) throw failures[0];
     return claimed;
   };

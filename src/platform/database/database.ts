@@ -247,8 +247,8 @@ export const openDatabase = (options: DatabaseOptions): Database => {
 export const partsOf = (database: Database): readonly Database[] => database.parts ?? [database];
 
 /**
- * Asks the parts of a node one after the other, which needs one connection. Leaves out nodes that can't answer; throws if
- * none can.
+ * Asks the parts of a node one after the other, which needs one connection. Leaves out nodes with a passing fault; throws if
+ * all have one.
  */
 export const askParts = async <Result>(
   database: Database,
@@ -262,6 +262,7 @@ export const askParts = async <Result>(
     }),
   );
   const failed = nodes.filter((node) => node.status === "rejected");
-  if (answers.length === 0 && failed.length > 0) throw failed[0]!.reason;
+  const fault = failed.find(({ reason }) => answers.length === 0 || !isPassing(reason));
+  if (fault !== undefined) throw fault.reason;
   return answers;
 };

@@ -155,6 +155,32 @@ test("a due time that has its run already gets no second one", async () => {
   expect(await Promise.all(crons.map(runsOf))).toEqual([1, 1]);
 });
 
+test("a due time whose thread exists without its run gets none, and the cron stays enabled", async () => {
+  const cronId = await aDueCron();
+  const { fire } = await aFiring();
+  const [before] = await query<{ next_run_date: Date }>(server, "select next_run_date from threadloom.crons");
+  expect(await fire()).toBe(true);
+  await query(server, "delete from threadloom.runs where metadata ->> 'cron_id' = $1", [cronId]);
+  await query(server, "update threadloom.crons set next_run_date = $1", [before!.next_run_date]);
+  expect(await fire()).toBe(true);
+  expect([await isDue(cronId), await runsOf(cronId)]).toEqual([false, 0]);
+  expect((await api.get<CronRecord>(`/runs/crons/${cronId}`)).body).toMatchObject({
+    enabled: true,
+    error: null,
+  });
+});
+
+test("a cron waits only for its own runs on its own thread", async () => {
+  const [one, other] = [await api.aThread(), await api.aThread()];
+  const cronId = await aDueCron({}, `/threads/${one}/runs/crons`);
+  await aDueCron({}, `/threads/${other}/runs/crons`);
+  await api.aRun(other, { assistant_id: "agent", metadata: { cron_id: cronId } });
+  const { fire } = await aFiring();
+  expect(await fire()).toBe(true);
+  const runs = await query(server, "select from threadloom.runs where thread_id = $1", [one]);
+  expect(runs).toHaveLength(1);
+});
+
 test("a cron that can't be fired does not delay others, and is tried again at its next time", async () => {
   const [bad, good] = [await aDueCron({ metadata: { bad: true } }), await aDueCron()];
   const { storeRuns, announced } = await aFiring();

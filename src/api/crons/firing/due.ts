@@ -78,12 +78,12 @@ where bytes_before < ${CLAIMED_BYTES_AT_MOST} order by next_run_date, cron_id`,
 /** Indexes: runs_pkey, runs_pending_of_thread. */
 const RUNS = statement(
   { threadIds: "uuid[]", runIds: "uuid[]", cronIds: "text[]" },
-  (sql) => `select metadata ->> 'cron_id' as cron_id, 'stored' as state
-  from threadloom.runs where thread_id = any(${sql.threadIds}) and run_id = any(${sql.runIds})
-union all
-select metadata ->> 'cron_id', 'waits'
-  from threadloom.runs where thread_id = any(${sql.threadIds}) and status = 'pending'
-    and metadata ->> 'cron_id' = any(${sql.cronIds})`,
+  (sql) => `select given.cron_id,
+  exists (select from threadloom.runs r where r.thread_id = any(${sql.threadIds})
+    and r.thread_id = given.thread_id and r.run_id = given.run_id) as stored,
+  exists (select from threadloom.runs r where r.thread_id = any(${sql.threadIds})
+    and r.thread_id = given.thread_id and r.status = 'pending' and r.metadata ->> 'cron_id' = given.cron_id) as waits
+from unnest(${sql.threadIds}, ${sql.runIds}, ${sql.cronIds}) as given(thread_id, run_id, cron_id)`,
 );
 
 /** Index: crons_pkey. */
@@ -120,14 +120,15 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
 
   async runsOf(transaction: Queryable, crons: readonly DueCron[]): Promise<RunsOfCrons> {
     const ids = crons.map(idsOf);
-    const rows = await RUNS.query<{ cron_id: string; state: "stored" | "waits" }>(transaction, {
+    const rows = await RUNS.query<{ cron_id: string; stored: boolean; waits: boolean }>(transaction, {
       threadIds: ids.map(({ threadId }) => threadId),
       runIds: ids.map(({ runId }) => runId),
       cronIds: crons.map((cron) => cron.cron_id),
     });
-    const idsIn = (wanted: "stored" | "waits") =>
-      new Set(rows.flatMap(({ cron_id: id, state }) => (state === wanted ? id : [])));
-    return { isStored: idsIn("stored"), waits: idsIn("waits") };
+    // Several parts of a database answer with a row for each cron.
+    const idsWhere = (what: "stored" | "waits") =>
+      new Set(rows.filter((row) => row[what]).map((row) => row.cron_id));
+    return { isStored: idsWhere("stored"), waits: idsWhere("waits") };
   },
 
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {

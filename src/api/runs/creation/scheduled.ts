@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
 import { createManyBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
-import { createWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
+import { createWithThreads, existingThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
@@ -25,6 +25,8 @@ export type Scheduled =
   | "too often"
   /** The thread is locked or deleted. */
   | "not now"
+  /** Its own thread exists, so the run was created before. */
+  | "created before"
   | "no assistant";
 
 export interface ScheduledRuns {
@@ -118,6 +120,13 @@ export const createScheduledRuns = ({
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
     for (const { runId } of await createWithThreads(transaction, { rights, runs, ttl: threadTtl }))
       outcomes.set(runId, "stored");
+    const leftOut = runs.filter(({ runId }) => outcomes.get(runId) !== "stored");
+    const existing = await existingThreads(
+      transaction,
+      leftOut.map(({ threadId }) => threadId),
+    );
+    for (const { runId, threadId } of leftOut)
+      if (existing.has(threadId)) outcomes.set(runId, "created before");
 
     const onThread = taken.filter(({ placement }) => placement.kind === "thread");
     for (const { run } of onThread) outcomes.set(run.runId, "not now");

@@ -100,6 +100,21 @@ export const createWithThreads = async (transaction: Queryable, given: NewRuns):
   return created;
 };
 
+const EXISTING = statement(
+  { threadIds: "uuid[]" },
+  (sql) => `select thread_id from threadloom.threads where thread_id = any(${sql.threadIds})`,
+);
+
+/** Those of the threads that exist. Index: threads_pkey. */
+export const existingThreads = async (
+  transaction: Queryable,
+  threadIds: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (threadIds.length === 0) return new Set();
+  const rows = await EXISTING.query<{ thread_id: string }>(transaction, { threadIds });
+  return new Set(rows.map((row) => row.thread_id));
+};
+
 /** Like `createWithThreads`, but returns whole rows, which include the values of the assistants. */
 export const createRowsWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunRow[]> => {
   const rows: RunRow[] = [];

@@ -18,6 +18,8 @@ const LOCK_SHARDS = statement(
 const IS_AWAITED = `select exists (select from pg_locks w where not w.granted
   and pg_backend_pid() = any(pg_blocking_pids(w.pid))) as awaited`;
 
+const LOOK = { text: IS_AWAITED, query_timeout: CONNECT_TIMEOUT_MS };
+
 /** `cannot_connect_now`, a passing fault. */
 const notNow = (message: string): Error => Object.assign(new Error(message), { code: "57P03" });
 
@@ -27,19 +29,21 @@ const endLater = (client: pg.Client | undefined): void => void client?.end().cat
 interface HoldOptions {
   /** Of the node. */
   connectionString: string;
-  /** Reads which shards are on the node now. Called while no statement is under way on it. */
-  shardsNow(client: pg.Client): Promise<readonly string[]>;
+  /** All shards, wherever they are: a move locks its shards on each node. */
+  shards(client: pg.Client): Promise<readonly string[]>;
+  /** Learns where the shards are. Called with their locks, so no move can end meanwhile. */
+  learnPlaces(client: pg.Client): Promise<void>;
   /** Called with what `during` may throw. */
   onFailure(error: unknown): void;
   logger: Logger;
 }
 
 /**
- * This process sends statements to shards directly, so it holds the lock that such a statement of Citus would take. A
- * transaction without a snapshot holds it. A move of a shard waits for the lock before its last step; then this process
- * sends nothing to the node, lets its statements end, gives the lock away, and learns where the shards are.
+ * This process sends statements to shards directly, so it holds the locks that such statements of Citus would take. A
+ * transaction without a snapshot holds them. Before its last step, a move of a shard waits for its locks on all nodes; then
+ * this process sends nothing to the node, lets its statements end, gives the locks away, and learns the new places.
  */
-export const holdShards = ({ connectionString, shardsNow, onFailure, logger }: HoldOptions) => {
+export const holdShards = ({ connectionString, shards, learnPlaces, onFailure, logger }: HoldOptions) => {
   let client: pg.Client | undefined;
   let closed = false;
   let underWay = 0;
@@ -49,6 +53,7 @@ export const holdShards = ({ connectionString, shardsNow, onFailure, logger }: H
   /** Statements that wait for the end of a try. */
   let waiting: (() => void)[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let taking: pg.Client | undefined;
 
   const tried = (error?: unknown): void => {
     failure = error;
@@ -63,23 +68,22 @@ export const holdShards = ({ connectionString, shardsNow, onFailure, logger }: H
       connectionString,
       application_name: "threadloom shards",
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: PATIENCE_MS,
       keepAlive: true,
     });
     fresh.on("error", () => undefined);
+    taking = fresh;
     try {
       await fresh.connect();
-      // Before the locks, to know what to lock, and with them, because a move may have ended meanwhile.
-      for (let shardIds = await shardsNow(fresh); ;) {
-        await fresh.query("begin; set local idle_in_transaction_session_timeout = 0");
-        if (shardIds.length > 0) await fresh.query(LOCK_SHARDS.compile({ shardIds }));
-        const now = await shardsNow(fresh);
-        if (now.join() === shardIds.join()) break;
-        await fresh.query("rollback");
-        shardIds = now;
-      }
+      const shardIds = await shards(fresh);
+      await fresh.query("begin; set local idle_in_transaction_session_timeout = 0");
+      await fresh.query(LOCK_SHARDS.compile({ shardIds }));
+      await learnPlaces(fresh);
     } catch (error) {
       endLater(fresh);
       throw error;
+    } finally {
+      taking = undefined;
     }
     if (closed) return endLater(fresh);
     client = fresh;
@@ -119,16 +123,17 @@ export const holdShards = ({ connectionString, shardsNow, onFailure, logger }: H
 
   const look = async (): Promise<void> => {
     const asked = client;
-    if (asked !== undefined) {
-      const { rows } = await asked.query<{ awaited: boolean }>(IS_AWAITED);
-      if (rows[0]?.awaited === true && client === asked) again("a shard of a node moves");
+    if (asked === undefined) return;
+    try {
+      const { rows } = await asked.query<{ awaited: boolean }>(LOOK);
+      if (rows[0]?.awaited === true && client === asked) again("a shard moves");
+    } catch {
+      if (client === asked) again("the connection that holds the shards of a node does not answer");
     }
   };
   const lookLater = (): void => {
     timer = setTimeout(() => {
-      look()
-        .catch((error: unknown) => logger.debug({ err: error }, "moves of shards can't be looked for"))
-        .finally(() => closed || lookLater());
+      void look().then(() => closed || lookLater());
     }, LOOK_FOR_MOVES_MS);
     timer.unref();
   };
@@ -161,7 +166,7 @@ export const holdShards = ({ connectionString, shardsNow, onFailure, logger }: H
     close(): void {
       closed = true;
       clearTimeout(timer);
-      const old = client;
+      const old = client ?? taking;
       client = undefined;
       tried(notNow("The database is being closed."));
       endLater(old);

@@ -26,13 +26,15 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
     if (node === undefined) {
       const hold = holdShards({
         connectionString: addressOf(name),
-        async shardsNow(client) {
+        async shards(client) {
+          return (await readPlacement(client, schema))?.parts.flatMap(({ shardIds }) => shardIds) ?? [];
+        },
+        async learnPlaces(client) {
           const now = (await readPlacement(client, schema))?.parts ?? [];
           // With other ranges of hashes, statements would go to wrong shards.
           if (now.map(({ from }) => from).join() !== placement.parts.map(({ from }) => from).join())
             throw new Error("The shards were split or removed. Restart all servers.");
           now.forEach((part, index) => (places[index] = part.node));
-          return now.flatMap((part) => (part.node === name ? part.shardIds : []));
         },
         onFailure(error) {
           if (error instanceof Error && isPassing(error)) failures.add(error);

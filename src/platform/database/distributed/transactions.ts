@@ -8,28 +8,25 @@ const ROLLED_BACK = Symbol("rolled back");
 
 interface Opened {
   records: Promise<Records>;
+  ended: Promise<void>;
   end(isKept: boolean): Promise<void>;
 }
 
-/** A transaction that stays open until `end`. `within` calls its argument with the database. */
-const openTransaction = (
-  within: (run: (on: Database) => Promise<void>) => Promise<void>,
-  opening: string | undefined,
-): Opened => {
+/** A transaction that stays open until `end`. */
+const openTransaction = (on: Database, opening: string | undefined): Opened => {
   let finish: (isKept: boolean) => void = () => undefined;
   const kept = new Promise<boolean>((resolve) => (finish = resolve));
   let ended: Promise<void> = Promise.resolve();
   const records = new Promise<Records>((resolve, reject) => {
-    ended = within((on) =>
-      on.transaction(async (inner) => {
-        resolve(inner);
-        if (!(await kept)) throw ROLLED_BACK;
-      }, opening),
-    );
+    ended = on.transaction(async (inner) => {
+      resolve(inner);
+      if (!(await kept)) throw ROLLED_BACK;
+    }, opening);
     ended.catch(reject);
   });
   return {
     records,
+    ended,
     end(isKept) {
       finish(isKept);
       return ended.catch((error: unknown) => {
@@ -63,13 +60,26 @@ interface TransactionParts {
 export const createTransactions = ({ common, nodes, texts, partOf, placesFor }: TransactionParts) => {
   const transaction: Database["transaction"] = async (work, opening) => {
     const opened = new Map<Database, Opened>();
-    const recordsOn = (
-      database: Database,
-      within: (run: (on: Database) => Promise<void>) => Promise<void>,
-    ): Promise<Records> => {
-      const found = opened.get(database) ?? openTransaction(within, opening);
+    const openOn = (database: Database): Opened => {
+      const found = opened.get(database) ?? openTransaction(database, opening);
       opened.set(database, found);
-      return found.records;
+      return found;
+    };
+    /** The part may move until the transaction on its node is open; then the node's lock is held until its end. */
+    const recordsOfNode = async (part: number): Promise<Records> => {
+      const known = opened.get(nodes.databaseOf(part));
+      if (known !== undefined) return await known.records;
+      return await new Promise<Records>((resolve, reject) => {
+        nodes
+          .onPart(part, (on) => {
+            const isOpen = opened.has(on);
+            const { records, ended } = openOn(on);
+            records.then(resolve, reject);
+            // Whoever opened it waits for its end.
+            return isOpen ? Promise.resolve() : ended;
+          })
+          .catch(reject);
+      });
     };
     const ask = async <Result>(
       text: string,
@@ -78,11 +88,10 @@ export const createTransactions = ({ common, nodes, texts, partOf, placesFor }: 
       by: (records: Records) => Promise<Result>,
     ): Promise<Result[]> => {
       const places = placesFor(text, values, threads);
-      if (places === undefined) return [await by(await recordsOn(common, (run) => run(common)))];
+      if (places === undefined) return [await by(await openOn(common).records)];
       const answers: Result[] = [];
       for (const part of places) {
-        const records = await recordsOn(nodes.databaseOf(part), (run) => nodes.onPart(part, run));
-        answers.push(await by(recordsOfPart(records, texts[part]!)));
+        answers.push(await by(recordsOfPart(await recordsOfNode(part), texts[part]!)));
       }
       return answers;
     };
