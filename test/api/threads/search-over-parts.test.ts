@@ -79,18 +79,21 @@ describe("a search of threads in two parts", () => {
 });
 
 describe("of nodes that are asked for their parts", () => {
-  const asked = (failing: number) =>
+  const AWAY = Object.assign(new Error("The node is away."), { code: "ECONNREFUSED" });
+  const asked = (failing: number, error: Error) =>
     askParts({ ...parts[0]!, parts, partsByNode: () => parts.map((part) => [part]) }, (part) =>
-      parts.indexOf(part) < failing
-        ? Promise.reject(new Error("The node is away."))
-        : Promise.resolve(parts.indexOf(part)),
+      parts.indexOf(part) < failing ? Promise.reject(error) : Promise.resolve(parts.indexOf(part)),
     );
 
-  test("one that can't answer is left out", async () => {
-    expect(await asked(1)).toEqual([1]);
+  test("one that is away is left out", async () => {
+    expect(await asked(1, AWAY)).toEqual([1]);
   });
 
   test("none answers, which is a failure", async () => {
-    await expect(asked(2)).rejects.toThrow("The node is away.");
+    await expect(asked(2, AWAY)).rejects.toThrow("The node is away.");
+  });
+
+  test("a fault that does not pass is thrown, although another node answers", async () => {
+    await expect(asked(1, new Error("This is a fault of ours."))).rejects.toThrow("a fault of ours");
   });
 });
