@@ -69,11 +69,8 @@ const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as 
 const WRITE_BESIDE_TABLES = `with written as materialized (select repeat('x', 8000) as line from generate_series(1, 128))
   select max(length(line)) from written`;
 
-/** A distributed database answers with a row per part. */
-const sumOf = <Key extends string>(parts: readonly Record<Key, number>[], key: Key): number =>
-  parts.reduce((sum, part) => sum + part[key], 0);
-const greatest = <Key extends string>(parts: readonly Record<Key, number>[], key: Key): number =>
-  parts.reduce((most, part) => Math.max(most, part[key]), 0);
+/** Of the parts of a distributed database, which answer with a row each. */
+const sumOf = (figures: readonly number[]): number => figures.reduce((sum, figure) => sum + figure, 0);
 
 export const createStatusRepository = (database: Database) => ({
   /** A standby answers but takes no writes. Throws the database's error. */
@@ -99,25 +96,32 @@ export const createStatusRepository = (database: Database) => ({
   /** `answerMs`: see Database.query. */
   async countUnfinishedRuns(options?: { answerMs: number }): Promise<{ pending: number; running: number }> {
     const parts = await database.query<Record<"pending" | "running", number>>(COUNT_UNFINISHED, [], options);
-    return { pending: sumOf(parts, "pending"), running: sumOf(parts, "running") };
+    return {
+      pending: sumOf(parts.map(({ pending }) => pending)),
+      running: sumOf(parts.map(({ running }) => running)),
+    };
   },
 
   async countWebhooks(): Promise<WebhookCounts> {
     const parts = await database.query<WebhookCounts>(COUNT_WEBHOOKS);
     return {
-      pending: sumOf(parts, "pending"),
-      failed: sumOf(parts, "failed"),
-      oldest_seconds: greatest(parts, "oldest_seconds"),
+      pending: sumOf(parts.map(({ pending }) => pending)),
+      failed: sumOf(parts.map(({ failed }) => failed)),
+      oldest_seconds: Math.max(0, ...parts.map((part) => part.oldest_seconds)),
     };
   },
 
   async countPushes(): Promise<number> {
-    return sumOf(await database.query<{ pending: number }>(COUNT_PUSHES), "pending");
+    const parts = await database.query<{ pending: number }>(COUNT_PUSHES);
+    return sumOf(parts.map(({ pending }) => pending));
   },
 
   async countExpired(): Promise<ExpiredCounts> {
     const parts = await database.query<ExpiredCounts>(COUNT_EXPIRED);
-    return { expired: sumOf(parts, "expired"), late_seconds: greatest(parts, "late_seconds") };
+    return {
+      expired: sumOf(parts.map(({ expired }) => expired)),
+      late_seconds: Math.max(0, ...parts.map((part) => part.late_seconds)),
+    };
   },
 
   /** By table, with its indexes. */
