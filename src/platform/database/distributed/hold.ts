@@ -127,7 +127,8 @@ export const holdShards = ({ connectionString, shards, learnPlaces, onFailure, l
     try {
       const { rows } = await asked.query<{ awaited: boolean }>(LOOK);
       if (rows[0]?.awaited === true && client === asked) again("a shard moves");
-    } catch {
+    } catch (error) {
+      logger.debug({ err: error }, "moves of shards can't be looked for");
       if (client === asked) again("the connection that holds the shards of a node does not answer");
     }
   };

@@ -75,7 +75,7 @@ export const createTransactions = ({ common, nodes, texts, partOf, placesFor }: 
             const isOpen = opened.has(on);
             const { records, ended } = openOn(on);
             records.then(resolve, reject);
-            // Whoever opened it waits for its end.
+            // The call that opened the transaction holds the node until its end.
             return isOpen ? Promise.resolve() : ended;
           })
           .catch(reject);
