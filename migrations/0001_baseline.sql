@@ -177,10 +177,14 @@ create table run_events (
   event      text not null,
   data       text not null,                       -- one line of JSON, as it goes out
   checkpoint_id uuid,                             -- of the state that it shows, for who joins the run with that
+  strings    uuid[],                              -- its large strings: rows of checkpoint_contents
+  string_bytes integer,                           -- bytes of these strings
   created_at timestamptz not null default now(),
   primary key (thread_id, run_id, seq)
 );
 create index run_events_by_age on run_events (created_at);
+-- A content is freed only if no event refers to it. Hardly any event is entered here.
+create index run_events_with_strings on run_events (thread_id) where strings is not null;
 
 -- What runs did: see src/engine/traces/README.md.
 create table run_traces (
@@ -316,14 +320,18 @@ create table checkpoint_elements (
   position  integer not null,
   count     integer not null check (count between 0 and 256), -- 0: the place is taken, what stood there was pruned
   elements  text not null,
+  strings   uuid[],                          -- the large strings of the elements: rows of checkpoint_contents
+  string_bytes integer,                      -- bytes of these strings
   primary key (thread_id, list_id, position)
 );
 
--- Values too large for a checkpoint's row, once per content.
+-- Values too large for a checkpoint's row, and large strings of all texts of a thread, once per content.
 create table checkpoint_contents (
   thread_id uuid not null,
   hash      uuid not null,                   -- the first half of the text's SHA-256
   content   text not null,
+  strings   uuid[],                          -- as in checkpoint_elements
+  string_bytes integer,
   primary key (thread_id, hash)
 );
 

@@ -1,4 +1,10 @@
-import type { Database } from "../../platform/database/database.ts";
+import {
+  withLargeStrings,
+  withoutKnownStrings,
+  type TextsWithoutStrings,
+} from "../../state/checkpoints/read/large-strings.ts";
+import { LARGE_STRING_CHARACTERS } from "../../state/values/large-strings.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
@@ -40,16 +46,20 @@ const APPEND = statement(
     data: "text",
     threadOffset: "bigint",
     checkpointIds: "uuid[]",
+    strings: "text",
+    stringBytes: "integer[]",
   },
   (sql) => `with thread as (
   select thread_id from threadloom.threads where thread_id = ${sql.threadId} for key share),
 held as (
   select r.thread_id, r.run_id from thread join threadloom.runs r on r.thread_id = thread.thread_id
   where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running' for share of r)
-insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data, checkpoint_id)
-select held.thread_id, held.run_id, e.seq, e.seq + ${sql.threadOffset}, e.event, e.data, e.checkpoint_id
-from held, unnest(${sql.seqs}, ${sql.events}, string_to_array(${sql.data}, E'\\n'), ${sql.checkpointIds})
-  as e(seq, event, data, checkpoint_id)
+insert into threadloom.run_events (thread_id, run_id, seq, thread_seq, event, data, checkpoint_id, strings, string_bytes)
+select held.thread_id, held.run_id, e.seq, e.seq + ${sql.threadOffset}, e.event, e.data, e.checkpoint_id,
+  string_to_array(nullif(e.strings, ''), ',')::uuid[], e.string_bytes
+from held, unnest(${sql.seqs}, ${sql.events}, string_to_array(${sql.data}, E'\\n'), ${sql.checkpointIds},
+  string_to_array(${sql.strings}, E'\\n'), ${sql.stringBytes})
+  as e(seq, event, data, checkpoint_id, strings, string_bytes)
 returning seq`,
 );
 
@@ -64,8 +74,8 @@ const READ = statement(
   (sql) => `select ${COLUMNS},
   case when is_other then '' when bytes <= ${sql.bytes} or ${sql.largeToo} then data end as data from (
   select seq, thread_seq, event, data, is_other, bytes, sum(bytes) over (order by seq) - bytes as bytes_before
-  from (select *, case when is_other then 0 else octet_length(data) end as bytes
-    from (select seq, thread_seq, event, data,
+  from (select *, case when is_other then 0 else octet_length(data) + string_bytes end as bytes
+    from (select seq, thread_seq, event, data, coalesce(string_bytes, 0) as string_bytes,
         starts_with(event, '${PROTOCOL_EVENT_PREFIX}') <> (${sql.wire} = 'protocol') and event not in ('metadata', 'error') as is_other
       from threadloom.run_events
       where thread_id = ${sql.threadId} and run_id = ${sql.runId} and seq > ${sql.after} order by seq limit ${sql.events}) as page) as sized
@@ -107,16 +117,49 @@ const NAMED = statement(
 /** `data` is null for an event above the limit. */
 type EventRow = Omit<RunEvent, "threadSeq" | "data"> & { threadSeq: number | null; data: string | null };
 
-const toEvent = (
-  { seq, threadSeq, event, data }: EventRow,
-  address: RunSelector,
-  { encryption }: Database,
-): RunEvent => ({
-  seq,
-  ...(threadSeq === null ? {} : { threadSeq }),
-  event,
-  data: encryption.decryptedValue("run_events", "data", data ?? "", { run_id: address.runId, seq }),
-});
+const toEvents = async (
+  rows: readonly EventRow[],
+  { threadId, runId }: RunSelector,
+  database: Database,
+): Promise<RunEvent[]> => {
+  const { encryption } = database;
+  const texts = rows.map(({ seq, data }) =>
+    encryption.decryptedValue("run_events", "data", data ?? "", { run_id: runId, seq }),
+  );
+  const whole = await withLargeStrings(database, threadId, texts);
+  return rows.map(({ seq, threadSeq, event }, index) => ({
+    seq,
+    ...(threadSeq === null ? {} : { threadSeq }),
+    event,
+    data: whole[index]!,
+  }));
+};
+
+/** A large string that the thread's state already has is not stored again. */
+const appendEvents = async (
+  queryable: Queryable,
+  source: EventSource,
+  events: readonly RunEvent[],
+  given?: TextsWithoutStrings,
+) => {
+  const { encryption } = queryable;
+  const texts = given?.texts ?? events.map(({ data }) => data);
+  const data = texts.map((text, index) =>
+    encryption.stored("run_events", "data", text, { run_id: source.runId, seq: events[index]!.seq }),
+  );
+  return await APPEND.query(queryable, {
+    ...source,
+    seqs: events.map(({ seq }) => seq),
+    events: events.map(({ event }) => event),
+    data: data.join("\n"),
+    threadOffset: threadOffset(source),
+    checkpointIds: events.some(({ checkpoint }) => checkpoint !== undefined)
+      ? events.map(({ checkpoint }) => checkpoint)
+      : null,
+    strings: given?.hashes?.join("\n") ?? null,
+    stringBytes: given?.bytes ?? null,
+  });
+};
 
 /** Longer than a failover. Afterwards the run is left to recovery. */
 const RETRY_SECONDS = 30;
@@ -145,24 +188,17 @@ export const createEventLog = (
 ) => ({
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
-    const { encryption } = database;
     const begunAt = performance.now();
+    const mayHaveLargeStrings = events.some(({ data }) => data.length >= LARGE_STRING_CHARACTERS);
     const write = async (isRetry: boolean): Promise<void> => {
       try {
-        const rows = await APPEND.query(database, {
-          ...source,
-          seqs: events.map(({ seq }) => seq),
-          events: events.map(({ event }) => event),
-          data: events
-            .map(({ seq, data }) =>
-              encryption.stored("run_events", "data", data, { run_id: source.runId, seq }),
-            )
-            .join("\n"),
-          threadOffset: threadOffset(source),
-          checkpointIds: events.some(({ checkpoint }) => checkpoint !== undefined)
-            ? events.map(({ checkpoint }) => checkpoint)
-            : null,
-        });
+        const rows = mayHaveLargeStrings
+          ? await database.transaction(async (transaction) => {
+              const texts = events.map(({ data }) => data);
+              const stored = await withoutKnownStrings(transaction, source.threadId, texts);
+              return await appendEvents(transaction, source, events, stored);
+            })
+          : await appendEvents(database, source, events);
         if (rows.length === 0) throw new LeaseLostError(source.runId, source.attempt);
       } catch (error) {
         // The earlier try was committed although its response was lost.
@@ -183,14 +219,12 @@ export const createEventLog = (
     options: { events: number; bytes: number; largeToo: boolean; wire: Wire },
   ): Promise<RunEvent[] | "large"> {
     const rows = await READ.query<EventRow>(database, { ...address, after, ...options });
-    return rows.some(({ data }) => data === null)
-      ? "large"
-      : rows.map((row) => toEvent(row, address, database));
+    return rows.some(({ data }) => data === null) ? "large" : await toEvents(rows, address, database);
   },
 
   async named(address: RunSelector, event: string, limit: number): Promise<RunEvent[]> {
     const rows = await NAMED.query<EventRow>(database, { ...address, event, limit });
-    return rows.map((row) => toEvent(row, address, database));
+    return await toEvents(rows, address, database);
   },
 
   /** Whether all events after this id are kept; true beyond the last id. */
@@ -211,8 +245,8 @@ export const createEventLog = (
 
   /** The first event of the newest attempt with events. */
   async opening(address: RunSelector): Promise<RunEvent | undefined> {
-    const [row] = await OPENING.query<EventRow>(database, address);
-    return row && toEvent(row, address, database);
+    const rows = await OPENING.query<EventRow>(database, address);
+    return (await toEvents(rows, address, database))[0];
   },
 
   /**

@@ -48,11 +48,12 @@ export const createRunEnds = (
     let turns: ReadonlyMap<string, number> | undefined;
     if (action === "rollback") {
       turns = await numberEnds(transaction, runs);
+      // Before the checkpoints, because the events of a run keep contents.
+      await forgetRuns(transaction, runs);
       for (const run of runs) {
         // Only a run recovered from a dead server has checkpoints.
         if (run.attempt > 0) await checkpoints.deleteRun(run.thread_id, run.run_id, transaction);
       }
-      await forgetRuns(transaction, runs);
     } else await endWaiting(transaction, runs, reason);
     return runs.map((run) => ({ run, ...cancelled(action), turn: turns?.get(run.run_id) }));
   };
@@ -70,8 +71,8 @@ export const createRunEnds = (
       return await database.transaction(async (transaction) => {
         await lockThread(transaction, threadId);
         if ((await lockAttempt(transaction, attempt)) === undefined) return false;
-        await checkpoints.deleteRun(threadId, runId, transaction);
         await forgetRun(transaction, threadId, runId);
+        await checkpoints.deleteRun(threadId, runId, transaction);
         await release(transaction, [{ thread_id: threadId }]);
         return true;
       });

@@ -107,8 +107,8 @@ const REPLAY_START = statement(
   (sql) => `select min(first)::float8 as first from (
   select first, sum(bytes) over newest_first as bytes, row_number() over newest_first as place
   from (select run_id, turn from threadloom.runs where thread_id = ${sql.threadId} and turn > 0 and attempt > 0 order by turn desc limit ${REPLAYED_RUNS}) r,
-    lateral (select min(thread_seq) as first, coalesce(sum(octet_length(data)), 0) as bytes from (
-      select thread_seq, data from threadloom.run_events
+    lateral (select min(thread_seq) as first, coalesce(sum(octet_length(data) + coalesce(string_bytes, 0)), 0) as bytes from (
+      select thread_seq, data, string_bytes from threadloom.run_events
       where thread_id = ${sql.threadId} and run_id = r.run_id order by seq limit ${MEASURED_EVENTS}) e) measured
   where first is not null
   window newest_first as (order by turn desc)) replayed

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createEventLog } from "../../../src/engine/events/log.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
@@ -19,10 +20,13 @@ beforeAll(async () => {
   });
   api = apiOf(server);
 });
+let database: Database | undefined;
+const openedDatabase = (): Database => (database ??= openTestDatabase(server.connectionString));
 afterEach(async () => {
   await query(server, "drop function if exists refuse cascade");
 });
 afterAll(async () => {
+  await database?.close();
   await replica.close();
   await server.close();
 });
@@ -61,8 +65,7 @@ test("a page of the log contains at most its byte limit, or one event", async ()
   const threadId = await api.aThread();
   await api.aFinishedRun(threadId, bulky(5, MIB));
   const [run] = await api.runs(threadId);
-  const database = openTestDatabase(server.connectionString);
-  const log = createEventLog(database);
+  const log = createEventLog(openedDatabase());
   const pageAfter = async (after: number, limits: { events: number; bytes: number }): Promise<number[]> => {
     const events = await log.read({ threadId, runId: run?.run_id ?? "" }, after, {
       ...limits,
@@ -71,14 +74,50 @@ test("a page of the log contains at most its byte limit, or one event", async ()
     });
     return events === "large" ? [] : events.map(({ seq }) => seq);
   };
-  try {
-    expect(await pageAfter(-1, { events: 500, bytes: 2 * MIB })).toEqual([0, 1]);
-    expect(await pageAfter(2, { events: 500, bytes: 100 })).toEqual([3]);
-    expect(await pageAfter(-1, { events: 2, bytes: 100 * MIB })).toEqual([0, 1]);
-    expect(await pageAfter(5, { events: 500, bytes: 100 })).toEqual([]);
-  } finally {
-    await database.close();
+  expect(await pageAfter(-1, { events: 500, bytes: 2 * MIB })).toEqual([0, 1]);
+  expect(await pageAfter(2, { events: 500, bytes: 100 })).toEqual([3]);
+  expect(await pageAfter(-1, { events: 2, bytes: 100 * MIB })).toEqual([0, 1]);
+  expect(await pageAfter(5, { events: 500, bytes: 100 })).toEqual([]);
+});
+
+test("the log of a run doesn't repeat a large string that the state has, and every reader gets the whole events", async () => {
+  const threadId = await api.aThread();
+  const body = {
+    assistant_id: "report",
+    input: { step: 0 },
+    stream_mode: ["values", "updates"],
+    stream_resumable: true,
+    durability: "sync",
+  };
+  const live = await fetch(`${server.url}/threads/${threadId}/runs/stream`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const withoutPings = (text: string) => text.replaceAll(": heartbeat\n", "");
+  const text = withoutPings(await live.text());
+  expect(text.length).toBeGreaterThan(6 * MIB);
+  const [{ run_id: runId = "" } = {}] = await api.runs(threadId);
+  for (const { url } of [replica, server]) {
+    const answer = await fetch(`${url}/threads/${threadId}/runs/${runId}/stream`, fromTheStart);
+    expect(withoutPings(await answer.text()) === text).toBe(true);
   }
+  const events = await query<{ bytes: number; strings: number }>(
+    server,
+    `select octet_length(data) as bytes, coalesce(cardinality(strings), 0) as strings from threadloom.run_events
+     where thread_id = $1 order by seq`,
+    [threadId],
+  );
+  // What a step streams is in the log before its checkpoint, so these events have the string themselves.
+  const whole = events.filter(({ bytes }) => bytes > MIB / 2);
+  expect(whole.length).toBeLessThanOrEqual(2);
+  expect(events.filter(({ strings }) => strings === 1).length).toBeGreaterThanOrEqual(4);
+
+  const log = createEventLog(openedDatabase());
+  const page = { events: 500, bytes: 100_000, largeToo: true, wire: "first" } as const;
+  const last = events.length - 1;
+  expect(await log.read({ threadId, runId }, last - 2, page)).toHaveLength(1);
+  expect(await log.read({ threadId, runId }, last - 2, { ...page, largeToo: false })).toBe("large");
 });
 
 test("a run whose events the database refuses ends in its first attempt with an error that names the database", async () => {

@@ -3,6 +3,7 @@
 import { LRUCache } from "lru-cache";
 import { revive } from "../../values/reviving.ts";
 import { StateStorageError } from "../../../platform/domain/errors.ts";
+import { wholeLength } from "../../values/large-strings.ts";
 import { toWireJson } from "../../values/wire-json.ts";
 
 interface CachedRange {
@@ -125,6 +126,7 @@ export class ThreadElements {
     this.grow(text.length * BYTES_PER_CHARACTER + BYTES_PER_ELEMENT);
   }
 
+  /** `trees`: of texts without their large strings. */
   addElements({ list, position, texts }: StoredElements, trees?: readonly unknown[]): void {
     if (texts.length === 0) return;
     let ranges = this.cached.lists.get(list);
@@ -134,7 +136,7 @@ export class ThreadElements {
     let characters = 0;
     for (let offset = endOf(range) - position; offset < texts.length; offset++) {
       const text = texts[offset] as string;
-      characters += text.length;
+      characters += wholeLength(text);
       range.trees.push(trees === undefined ? JSON.parse(text) : trees[offset]);
     }
     absorbNeighbours(ranges, range);

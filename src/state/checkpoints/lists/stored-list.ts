@@ -16,6 +16,7 @@ export interface LiveList {
 export interface NewElements {
   list: number;
   position: number;
+  /** Without their large strings. */
   texts: string[];
   trees: unknown[];
 }

@@ -26,7 +26,11 @@ export class ThreadLists {
   private readonly places = new ElementPlaces();
   private planned: NewElements[] = [];
 
-  constructor(private readonly charactersAtMost = Infinity) {}
+  /** `toStored`: the text of an element without its large strings. */
+  constructor(
+    private readonly charactersAtMost = Infinity,
+    private readonly toStored: (text: string) => string = (text) => text,
+  ) {}
 
   remember({ reference, elements, trees }: LiveList): void {
     let start = 0;
@@ -206,7 +210,7 @@ export class ThreadLists {
       // The tree must share nothing with the live element, which may change in place.
       const tree: unknown = JSON.parse(text);
       trees[start + offset] = tree;
-      planned.texts.push(text);
+      planned.texts.push(this.toStored(text));
       planned.trees.push(tree);
     }
     this.planned.push(planned);

@@ -3,7 +3,9 @@ import { statement } from "../../../platform/database/statement.ts";
 import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
+import { hasLargeStrings, putBackLargeStrings } from "../../values/large-strings.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
+import { readLargeStrings } from "./large-strings.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
@@ -25,17 +27,22 @@ const HEAD_PARAMETERS = {
 const AT_PARAMETERS = { ...HEAD_PARAMETERS, checkpointId: "uuid" } as const;
 type Sql = Readonly<Record<keyof typeof HEAD_PARAMETERS, string>>;
 
+/** With the large strings of the text. */
+const bytesOfText = (row: string, column: string): string =>
+  `octet_length(${row}.${column}) + coalesce(${row}.string_bytes, 0)`;
+
 /** `isBounded`: returns the weight of large parts instead of reading their texts. */
 const checkpointText = (sql: Sql, which: string, isBounded: boolean): string => {
   const bounded = (texts: string, all: string) =>
     isBounded
       ? `coalesce(${texts} filter (where ${all}.bytes <= ${LARGE_ANSWER_BYTES}), '${WEIGHED}' || max(${all}.bytes))`
       : texts;
-  const weighed = (text: string) => (isBounded ? `, sum(octet_length(${text})) over () as bytes` : "");
+  const weighed = (part: string, text: string) =>
+    isBounded ? `, sum(${bytesOfText(part, text)}) over () as bytes` : "";
   return `
 select ${COLUMNS}, t.writes, (
     select ${bounded(ELEMENTS_OF_E, "e")}
-    from (select e.*${weighed("e.elements")}
+    from (select e.*${weighed("e", "elements")}
     from (
       select abs(g.triples[i]) as list_id,
         min(greatest(g.triples[i + 1], case when k.first <= g.triples[i + 1] then k.stop else 0 end)) as first,
@@ -54,7 +61,7 @@ select ${COLUMNS}, t.writes, (
     where r.first < r.stop) as e
   ) as elements, (
     select ${bounded(CONTENTS_OF_K, "k")}
-    from (select k.hash, k.content${weighed("k.content")}
+    from (select k.hash, k.content${weighed("k", "content")}
     from threadloom.checkpoint_contents k
     where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all(${sql.hashes})) as k
   ) as contents
@@ -120,7 +127,8 @@ export const readCheckpoint = async (
   const { elements, contents, ...row } = raw;
   const heldBack = weightOf(elements) + weightOf(contents);
   const parts = { elements: withoutWeight(elements), contents: withoutWeight(contents) };
-  return { row: toRow(row), ...toParts(parts, queryable.encryption), heldBack };
+  const whole = await wholeParts(queryable, address.threadId, toParts(parts, queryable.encryption));
+  return { row: toRow(row), ...whole, heldBack };
 };
 
 const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
@@ -149,7 +157,8 @@ const READ_PARTS = statement(
   },
   (sql) => `
 with part as materialized (
-  select r.ordinal, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text
+  select r.ordinal, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text,
+    ${bytesOfText("e", "elements")} as bytes
   from unnest(${sql.rangeThreads}, ${sql.lists}, ${sql.froms}, ${sql.tos}, ${sql.rangeOrdinals})
     as r (thread_id, list_id, first, stop, ordinal)
   cross join lateral (
@@ -158,13 +167,13 @@ with part as materialized (
       and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
   ) as e
   union all
-  select w.ordinal, k.thread_id, null, null, k.hash, k.content
+  select w.ordinal, k.thread_id, null, null, k.hash, k.content, ${bytesOfText("k", "content")}
   from unnest(${sql.contentThreads}, ${sql.hashes}, ${sql.contentOrdinals}) as w (thread_id, hash, ordinal)
   join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
-  select *, coalesce(sum(octet_length(text))
+  select *, coalesce(sum(bytes)
     over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before,
-    sum(octet_length(text)) over (order by ordinal groups between unbounded preceding and current row) as through
+    sum(bytes) over (order by ordinal groups between unbounded preceding and current row) as through
   from part
 )
 select thread_id,
@@ -210,10 +219,33 @@ export const readParts = async (
     bytesAtMost,
     isBounded,
   });
+  const parts: Array<[threadId: string, parts: ReadParts]> = [];
+  for (const row of rows) {
+    const whole = await wholeParts(queryable, row.thread_id, toParts(row, queryable.encryption));
+    parts.push([row.thread_id, whole]);
+  }
   return {
-    parts: rows.map((row) => [row.thread_id, toParts(row, queryable.encryption)]),
+    parts,
     leftOut: rows[0]?.left_out ?? undefined,
     bytesOfFirst: Number(rows[0]?.bytes_of_first ?? 0),
+  };
+};
+
+/** Leaves out a part whose strings were deleted meanwhile. */
+const wholeParts = async (queryable: Queryable, threadId: string, parts: ReadParts): Promise<ReadParts> => {
+  const { elements, contents } = parts;
+  const texts = [...elements.flatMap((row) => row.texts), ...contents.map(({ text }) => text)];
+  if (!texts.some(hasLargeStrings)) return parts;
+  const literals = await readLargeStrings(queryable, threadId, texts);
+  return {
+    elements: elements.flatMap((row) => {
+      const whole = row.texts.flatMap((text) => putBackLargeStrings(text, literals) ?? []);
+      return whole.length < row.texts.length ? [] : [{ ...row, texts: whole }];
+    }),
+    contents: contents.flatMap(({ hash, text: stored }) => {
+      const text = putBackLargeStrings(stored, literals);
+      return text === undefined ? [] : [{ hash, text }];
+    }),
   };
 };
 

@@ -12,9 +12,13 @@ export interface Batch {
 export interface NewContent {
   hash: string;
   text: string;
+  /** With its large strings. Undefined for a large string, which is a part of others. */
+  wholeText?: string;
 }
 
-export interface NewShape extends NewContent {
+export interface NewShape {
+  hash: string;
+  text: string;
   /** Exact as jsonb. */
   metadata: string;
 }

@@ -3,12 +3,15 @@ import { CHARACTERS_AT_MOST, encode, stateTooLarge, treeText, type ListHook } fr
 import type { Segment } from "../lists/segments.ts";
 import type { ListReference, LiveList } from "../lists/stored-list.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
+import { hasLargeStrings } from "../../values/large-strings.ts";
 import { contentHash } from "./content-hash.ts";
+import type { NewContents } from "./new-contents.ts";
 import type { NewContent } from "./new-rows.ts";
 import { WHOLE_LIST, type StoredValue } from "./stored-value.ts";
 
 /** The stored form is chosen when the statement is sent, because the elements may be in a list by then. */
 export interface WrittenValue {
+  /** Without its large strings. */
   text: string;
   lists: ListReference[];
   array: readonly unknown[] | undefined;
@@ -22,27 +25,14 @@ const INLINE_ARRAY_CHARACTERS_AT_MOST = 256;
 const KNOWN_ELEMENTS_AT_LEAST = 8;
 
 export class ValueWriter {
-  private readonly storedHashes = new Set<string>();
-  private contents: NewContent[] = [];
   private readonly charactersAtMost: number;
 
   constructor(
     private readonly threadLists: ThreadLists,
-    private readonly encryption: Encryption,
+    readonly contents: NewContents,
     charactersAtMost = Infinity,
   ) {
     this.charactersAtMost = Math.min(charactersAtMost, CHARACTERS_AT_MOST);
-  }
-
-  takeNewContents(): NewContent[] {
-    const taken = this.contents;
-    this.contents = [];
-    return taken;
-  }
-
-  /** A content that was read isn't sent again. */
-  rememberContent(hash: string): void {
-    this.storedHashes.add(hash);
   }
 
   /** `before`: the channel's last stored value. */
@@ -66,7 +56,8 @@ export class ValueWriter {
 
   /** For a task's write. `storeWritten` makes the stored form. */
   prepareWrite(value: unknown): WrittenValue {
-    const { text, lists } = this.toText(value);
+    const { text: wholeText, lists } = this.toText(value);
+    const text = this.contents.withoutLargeStrings(wholeText);
     const isArray = Array.isArray(value) && lists.length === 0;
     return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };
   }
@@ -87,12 +78,7 @@ export class ValueWriter {
     const live = Array.isArray(value) && text === WHOLE_LIST ? lists[0] : undefined;
     const references = lists.map((list) => list.reference);
     if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists: references, live };
-    const hash = contentHash(text, this.encryption);
-    if (!this.storedHashes.has(hash)) {
-      this.storedHashes.add(hash);
-      this.contents.push({ hash, text });
-    }
-    return { text: undefined, hash, lists: references, live };
+    return { text: undefined, hash: this.contents.add(text), lists: references, live };
   }
 
   private storeList(live: LiveList): StoredValue {
@@ -133,7 +119,8 @@ export const storeWritten = (
     const withoutIds = found.texts.map((element, index) => textWithoutId(element, array[index]));
     if (`[${withoutIds.join(",")}]` === text) return { ...stored, withoutIds: true };
   }
-  if (text.length <= INLINE_CHARACTERS_AT_MOST) return { text, hash: undefined, lists, live: undefined };
+  if (text.length <= INLINE_CHARACTERS_AT_MOST && !hasLargeStrings(text))
+    return { text, hash: undefined, lists, live: undefined };
   const hash = contentHash(text, encryption);
   contents.push({ hash, text });
   return { text: undefined, hash, lists, live: undefined };

@@ -49,7 +49,7 @@ export const reviveTuple = async (
     await settle(unfinished.splice(0));
     setProperty(values, channel, holder[0]);
     channels.set(channel, value);
-    if (record.c !== undefined) learner?.values.rememberContent(record.c);
+    if (record.c !== undefined) learner?.values.contents.remember(record.c);
   }
   for (const { value, elements, trees } of lists) {
     const [reference] = value.lists;

@@ -40,7 +40,7 @@ unused as (
     and (k.list_id is null or not k.ranges && int8range(e.position, e.position + e.count))
 ),
 emptied as (
-  update threadloom.checkpoint_elements e set count = 0, elements = ''
+  update threadloom.checkpoint_elements e set count = 0, elements = '', strings = null, string_bytes = null
   from unused u
   where u.holds_place and e.thread_id = ${sql.threadId} and e.list_id = u.list_id and e.position = u.position
 )
@@ -48,12 +48,23 @@ delete from threadloom.checkpoint_elements e using unused u
 where not u.holds_place and e.thread_id = ${sql.threadId} and e.list_id = u.list_id and e.position = u.position`,
 );
 
+/** Call after FREE_ELEMENTS: strings of all elements are kept. */
 const FREE_CONTENTS = statement(
   { threadId: "uuid" },
   (sql) => `
-with ${referenced(sql)}
+with ${referenced(sql)},
+kept_strings as materialized (
+  select unnest(strings) as string from threadloom.checkpoint_elements
+  where thread_id = ${sql.threadId} and strings is not null
+  union
+  select unnest(strings) from threadloom.checkpoint_contents
+  where thread_id = ${sql.threadId} and hash in (select content from kept_contents) and strings is not null
+  union
+  select unnest(strings) from threadloom.run_events where thread_id = ${sql.threadId} and strings is not null
+)
 delete from threadloom.checkpoint_contents k
-where k.thread_id = ${sql.threadId} and not exists (select from kept_contents c where c.content = k.hash)`,
+where k.thread_id = ${sql.threadId} and not exists (select from kept_contents c where c.content = k.hash)
+  and not exists (select from kept_strings s where s.string = k.hash)`,
 );
 
 export const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {

@@ -16,11 +16,13 @@ const READ_RECORDS =
     octet_length(c.record) + octet_length(coalesce(c.metadata_text, c.metadata::text)) as bytes
   from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape`);
 const READ_ELEMENT_SIZES = readOfThread(
-  "select list_id, position, count, octet_length(elements) as bytes from threadloom.checkpoint_elements",
+  `select list_id, position, count, octet_length(elements) as bytes, strings::text[] as strings
+  from threadloom.checkpoint_elements`,
   "count > 0",
 );
 const READ_CONTENT_SIZES = readOfThread(
-  "select hash, octet_length(content) as bytes from threadloom.checkpoint_contents",
+  `select hash, octet_length(content) as bytes, strings::text[] as strings
+  from threadloom.checkpoint_contents`,
 );
 const READ_WRITE_SIZES =
   readOfThread(`select coalesce(sum(array_length(string_to_array(writes, E'\\n'), 1)), 0)::integer as count,
@@ -40,10 +42,12 @@ interface ElementSize {
   position: number;
   count: number;
   bytes: number;
+  strings: string[] | null;
 }
 interface ContentSize {
   hash: string;
   bytes: number;
+  strings: string[] | null;
 }
 interface Total {
   count: number;
@@ -142,12 +146,12 @@ const bytesByChannel = (
       const range = ranges.get(Number(list_id));
       return range !== undefined && position < range[1] && position + count > range[0];
     };
-    const named = [
-      ...elements.filter((element) => !counted.has(element) && isNamed(element)),
-      ...contents.filter((content) => !counted.has(content) && hashes.has(content.hash)),
-    ];
+    const parts = [...elements.filter(isNamed), ...contents.filter(({ hash }) => hashes.has(hash))];
+    const strings = new Set(parts.flatMap((part) => part.strings ?? []));
+    const named = [...parts, ...contents.filter(({ hash }) => strings.has(hash))];
     let bytes = [...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     for (const part of named) {
+      if (counted.has(part)) continue;
       counted.add(part);
       bytes += part.bytes;
     }

@@ -4,6 +4,7 @@ import type { QueueItem } from "./batch.ts";
 import { ThreadLists } from "../lists/thread-lists.ts";
 import { idAfter } from "./id-order.ts";
 import type { NewShape } from "../rows/new-rows.ts";
+import { NewContents } from "../rows/new-contents.ts";
 import { ValueWriter } from "../rows/value-writer.ts";
 import type { StoredValue } from "../rows/stored-value.ts";
 import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
@@ -31,8 +32,9 @@ export class ThreadWriter {
   ) {
     this.threadId = options.threadId;
     const { database, valueCharactersAtMost = Infinity } = options;
-    this.threadLists = new ThreadLists(valueCharactersAtMost);
-    this.values = new ValueWriter(this.threadLists, database.encryption, valueCharactersAtMost);
+    const contents = new NewContents(database.encryption);
+    this.threadLists = new ThreadLists(valueCharactersAtMost, (text) => contents.withoutLargeStrings(text));
+    this.values = new ValueWriter(this.threadLists, contents, valueCharactersAtMost);
     this.queue = new WriteQueue({ ...options, threadLists: this.threadLists });
   }
 
@@ -42,7 +44,7 @@ export class ThreadWriter {
     this.writtenNs.add(checkpointNs);
     const shapes = shape === undefined ? [] : [shape];
     const elements = this.threadLists.takeNewElements();
-    const contents = this.values.takeNewContents();
+    const contents = this.values.contents.take();
     return this.queue.add({ ...item, elements, contents, shapes });
   }
 

@@ -5,6 +5,7 @@
 
 import type { Parameter } from "../../../platform/database/statement.ts";
 import type { Encryption } from "../../../platform/database/database.ts";
+import { hasLargeStrings, largeStringsOf } from "../../values/large-strings.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";
 import { storedWrites } from "../rows/encryption.ts";
@@ -39,6 +40,26 @@ export const writesColumns = (task: NewWrites, encryption?: Encryption): string 
     task.contents.join(),
   ].join(UNIT);
 
+/** Null if no text refers to large strings, as in nearly all batches. */
+const stringsOfRows = (
+  rows: ReadonlyArray<readonly string[]>,
+): Array<{ hashes: string; bytes: number | null }> | null =>
+  rows.some((texts) => texts.some(hasLargeStrings))
+    ? rows.map((texts) => {
+        const bytesOf = new Map(texts.flatMap(largeStringsOf).map(({ hash, bytes }) => [hash, bytes]));
+        const bytes = [...bytesOf.values()].reduce((sum, one) => sum + one, 0);
+        return { hashes: [...bytesOf.keys()].join(), bytes: bytes || null };
+      })
+    : null;
+const ofElements = ({ elements }: Pick<Batch, "elements">) =>
+  stringsOfRows(elements.map(({ texts }) => texts));
+const ofContents = ({ contents }: Pick<Batch, "contents">) =>
+  stringsOfRows(contents.map(({ text }) => [text]));
+const hashesOf = (rows: ReturnType<typeof stringsOfRows>): string | null =>
+  rows && joined(rows, ({ hashes }) => hashes);
+const bytesOf = (rows: ReturnType<typeof stringsOfRows>): Array<number | null> | null =>
+  rows && rows.map(({ bytes }) => bytes);
+
 /** Without `writes`. */
 export const ROW_PARAMETERS = {
   elementLists: ["bigint[]", ({ elements }) => elements.map((row) => row.list)],
@@ -52,6 +73,8 @@ export const ROW_PARAMETERS = {
         encryption.stored("checkpoint_elements", "elements", row.texts.join(LINE), row),
       ),
   ],
+  elementStrings: ["text", (batch) => hashesOf(ofElements(batch))],
+  elementStringBytes: ["integer[]", (batch) => bytesOf(ofElements(batch))],
   contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
   contentTexts: [
     "text",
@@ -59,6 +82,8 @@ export const ROW_PARAMETERS = {
     ({ contents }, encryption) =>
       joined(contents, (row) => encryption.stored("checkpoint_contents", "content", row.text, row)),
   ],
+  contentStrings: ["text", (batch) => hashesOf(ofContents(batch))],
+  contentStringBytes: ["integer[]", (batch) => bytesOf(ofContents(batch))],
   checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
   checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
   checkpointParentIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.parentId)],

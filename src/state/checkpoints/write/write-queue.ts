@@ -193,7 +193,8 @@ export class WriteQueue {
     }
     for (const item of items) {
       for (const added of item.elements) elements.addElements(added, added.trees);
-      for (const { hash, text } of item.contents) elements.addContent(hash, text);
+      for (const { hash, wholeText } of item.contents)
+        if (wholeText !== undefined) elements.addContent(hash, wholeText);
     }
   }
 }

@@ -31,22 +31,25 @@ export const insertRows = (sql: Sql, fence: string, together?: ThreadsOfRows): s
   return `
 with fence as materialized (${fence}),
 new_elements as (
-  insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements)
-  select ${threadId}, e.list_id, e.position, e.count, e.elements
+  insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements, strings, string_bytes)
+  select ${threadId}, e.list_id, e.position, e.count, e.elements,
+    string_to_array(nullif(e.strings, ''), ',')::uuid[], e.string_bytes
   from ${rows(
-    `${sql.elementLists}, ${sql.elementPositions}, ${sql.elementCounts}, string_to_array(${sql.elementTexts}, E'\\x1e')`,
+    `${sql.elementLists}, ${sql.elementPositions}, ${sql.elementCounts}, string_to_array(${sql.elementTexts}, E'\\x1e'),
+      string_to_array(${sql.elementStrings}, E'\\x1e'), ${sql.elementStringBytes}`,
     "e",
-    "list_id, position, count, elements",
+    "list_id, position, count, elements, strings, string_bytes",
     "elementThreads",
   )}
 ),
 new_contents as (
-  insert into threadloom.checkpoint_contents (thread_id, hash, content)
-  select ${threadId}, c.hash, c.content
+  insert into threadloom.checkpoint_contents (thread_id, hash, content, strings, string_bytes)
+  select ${threadId}, c.hash, c.content, string_to_array(nullif(c.strings, ''), ',')::uuid[], c.string_bytes
   from ${rows(
-    `${sql.contentHashes}, string_to_array(${sql.contentTexts}, E'\\x1e')`,
+    `${sql.contentHashes}, string_to_array(${sql.contentTexts}, E'\\x1e'),
+      string_to_array(${sql.contentStrings}, E'\\x1e'), ${sql.contentStringBytes}`,
     "c",
-    "hash, content",
+    "hash, content, strings, string_bytes",
     "contentThreads",
   )}
   on conflict do nothing

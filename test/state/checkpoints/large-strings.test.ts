@@ -1,0 +1,156 @@
+import { HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { MessagesAnnotation, StateGraph, Annotation } from "@langchain/langgraph";
+import { randomBytes, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LARGE_STRING_CHARACTERS } from "../../../src/state/values/large-strings.ts";
+import { collected } from "../../helpers/collected.ts";
+import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
+
+let opened: OpenStorage;
+beforeAll(async () => {
+  opened = await openStorage();
+});
+afterAll(() => opened.close());
+
+const aLargeString = (): string => randomBytes(LARGE_STRING_CHARACTERS).toString("base64");
+const at = (threadId: string) => ({ configurable: { thread_id: threadId } });
+
+const State = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  report: Annotation<string>(),
+  files: Annotation<Record<string, unknown>>(),
+});
+/** Each node writes the same string in another form. */
+const graphWith = (text: string) =>
+  new StateGraph(State)
+    .addNode("tool", () => ({ messages: [new ToolMessage({ content: text, tool_call_id: "call" })] }))
+    .addNode("keep", () => ({ report: text, files: { first: { text }, second: [text] } }))
+    .addNode("show", () => ({
+      messages: [
+        new HumanMessage({
+          content: [
+            { type: "text", text: "Look:" },
+            { type: "text", text },
+          ],
+        }),
+      ],
+    }))
+    .addEdge("__start__", "tool")
+    .addEdge("tool", "keep")
+    .addEdge("keep", "show");
+
+/** A thread after a run of this graph, with the run's id. */
+const aThreadWith = async (text: string): Promise<{ threadId: string; runId: string }> => {
+  const run = await aRunningRun(opened.database);
+  const saver = opened.storage.saverForAttempt(run);
+  const graph = graphWith(text).compile({ checkpointer: saver });
+  await graph.invoke({ messages: [new HumanMessage("Hello")] }, at(run.threadId));
+  await saver.flush();
+  return run;
+};
+
+const bytesOf = async (threadId: string, table = "checkpoint_contents", column = "content") => {
+  const [row] = await opened.database.query<{ bytes: number }>(
+    `select coalesce(sum(octet_length(${column})), 0)::integer as bytes from threadloom.${table} where thread_id = $1`,
+    [threadId],
+  );
+  return row?.bytes ?? NaN;
+};
+const stateOf = async (threadId: string) => {
+  const head = await opened.anotherProcess().readHead(threadId);
+  return Object.fromEntries(
+    [...(head?.values ?? [])].map(([name, text]) => [name, JSON.parse(text) as unknown]),
+  );
+};
+
+test("a large string is stored once in a thread, in whatever messages, values and writes it is", async () => {
+  const text = aLargeString();
+  const { threadId } = await aThreadWith(text);
+  // The texts of encrypted columns are a third longer.
+  expect(await bytesOf(threadId)).toBeLessThan(1.5 * text.length);
+  expect(await bytesOf(threadId, "checkpoint_elements", "elements")).toBeLessThan(5_000);
+  expect(await stateOf(threadId)).toMatchObject({
+    report: text,
+    files: { first: { text }, second: [text] },
+    messages: [{ content: "Hello" }, { content: text }, { content: [{ text: "Look:" }, { text }] }],
+  });
+});
+
+test("a history and a graph in another process read the whole strings", async () => {
+  const text = aLargeString();
+  const { threadId } = await aThreadWith(text);
+  const history = await collected(opened.anotherProcess().readHistory(threadId, "", { limit: 10 }));
+  expect(history[0]?.values.get("report")).toBe(JSON.stringify(text));
+  const written = history.flatMap(({ pendingWrites }) => pendingWrites.map(({ value }) => value ?? ""));
+  // The tool's message, the report, the two files and the last message.
+  expect(written.join().split(text)).toHaveLength(1 + 5);
+  const saver = opened.anotherProcess().saver;
+  const { values } = await graphWith("").compile({ checkpointer: saver }).getState(at(threadId));
+  const { messages, report } = values as typeof State.State;
+  expect(messages[1]).toBeInstanceOf(ToolMessage);
+  expect([messages[1]?.content, report]).toEqual([text, text]);
+});
+
+test("the storage of a thread counts a large string once", async () => {
+  const text = aLargeString();
+  const { threadId } = await aThreadWith(text);
+  const { total_bytes: total, channel_values: values } = await opened.storage.storage(threadId);
+  expect(total).toBeGreaterThan(text.length);
+  expect(total).toBeLessThan(1.7 * text.length);
+  const sum = Object.values(values.by_channel).reduce((bytes, channel) => bytes + channel.bytes, 0);
+  expect(sum).toBeGreaterThan(text.length);
+  expect(sum).toBeLessThan(1.7 * text.length);
+});
+
+test("a copied thread has its own large strings", async () => {
+  const text = aLargeString();
+  const { threadId } = await aThreadWith(text);
+  const copyId = randomUUID();
+  await opened.storage.copyThread(threadId, copyId);
+  await opened.storage.deleteThread(threadId);
+  expect(await stateOf(copyId)).toMatchObject({ report: text, messages: [{}, { content: text }, {}] });
+});
+
+test("a large string is freed with the last checkpoint that has it, unless an event has it, too", async () => {
+  const [gone, logged] = [aLargeString(), aLargeString()];
+  const run = await aRunningRun(opened.database);
+  const { threadId } = run;
+  const saver = opened.storage.saverForAttempt(run);
+  const graph = new StateGraph(State)
+    .addNode("keep", () => ({ report: gone, files: { logged } }))
+    .addNode("forget", () => ({ report: "short", files: {} }))
+    .addEdge("__start__", "keep")
+    .addEdge("keep", "forget")
+    .compile({ checkpointer: saver });
+  await graph.invoke({ messages: [] }, at(threadId));
+  await saver.flush();
+  const hashes = await opened.database.query<{ hash: string }>(
+    "select unnest(strings)::text as hash from threadloom.checkpoint_contents where thread_id = $1",
+    [threadId],
+  );
+  expect(hashes).toHaveLength(1);
+  await opened.database.query(
+    `insert into threadloom.run_events (thread_id, run_id, seq, event, data, strings)
+     values ($1, $2, 1, 'values', '{}', array[$3]::uuid[])`,
+    [threadId, run.runId, hashes[0]?.hash],
+  );
+  await opened.storage.keepLatest(threadId);
+  const left = await bytesOf(threadId);
+  expect(left).toBeGreaterThan(logged.length);
+  expect(left).toBeLessThan(1.5 * logged.length);
+  await opened.database.query("delete from threadloom.run_events where thread_id = $1", [threadId]);
+  await opened.storage.keepLatest(threadId);
+  expect(await bytesOf(threadId)).toBe(0);
+});
+
+test("a rollback frees the large strings of its run alone", async () => {
+  const [first, second] = [aLargeString(), aLargeString()];
+  const { threadId } = await aThreadWith(first);
+  const run = await aRunningRun(opened.database, threadId);
+  const saver = opened.storage.saverForAttempt(run);
+  await graphWith(second).compile({ checkpointer: saver }).invoke({ messages: [] }, at(threadId));
+  await saver.flush();
+  await opened.storage.deleteRun(threadId, run.runId);
+  expect(await bytesOf(threadId)).toBeLessThan(1.5 * first.length);
+  expect(await stateOf(threadId)).toMatchObject({ report: first });
+});

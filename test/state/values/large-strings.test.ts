@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  LARGE_STRING_CHARACTERS,
+  largeStringsOf,
+  putBackLargeStrings,
+  takeOutLargeStrings,
+  wholeLength,
+} from "../../../src/state/values/large-strings.ts";
+
+/** Names each literal by its place. */
+const takenOut = (text: string): { stored: string; literals: Map<string, string> } => {
+  const literals = new Map<string, string>();
+  const stored = takeOutLargeStrings(text, (literal) => {
+    const hash = `h${literals.size}`;
+    literals.set(hash, literal);
+    return hash;
+  });
+  return { stored, literals };
+};
+const large = (character = "x"): string => character.repeat(LARGE_STRING_CHARACTERS);
+
+describe("a JSON text without its large strings", () => {
+  it("is whole again with them, whatever it holds", () => {
+    const text = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 20 }),
+      fc.constantFrom('"', "\\", '\\"', "\u0001", "\u0001h0,3\u0001", "é\ud800", "$&"),
+    );
+    const value = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        text,
+        text.map((part) => part.padEnd(LARGE_STRING_CHARACTERS, part === "" ? "\\" : part)),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(text, tie("value"), { maxKeys: 4 }),
+      ),
+    })).value;
+    fc.assert(
+      fc.property(value, (given) => {
+        const text = JSON.stringify(given);
+        const { stored, literals } = takenOut(text);
+        expect(putBackLargeStrings(stored, literals)).toBe(text);
+        for (const literal of literals.values()) expect(typeof JSON.parse(literal)).toBe("string");
+        expect(wholeLength(stored)).toBeGreaterThanOrEqual(text.length);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("is short, and says the bytes of each", () => {
+    const { stored, literals } = takenOut(JSON.stringify([large(), { [large("é")]: "small" }]));
+    expect(stored.length).toBeLessThan(100);
+    expect(literals.size).toBe(2);
+    expect(largeStringsOf(stored)).toEqual([
+      { hash: "h0", bytes: LARGE_STRING_CHARACTERS + 2 },
+      { hash: "h1", bytes: 2 * LARGE_STRING_CHARACTERS + 2 },
+    ]);
+  });
+
+  it("keeps a string whose quotes are escaped in one piece", () => {
+    const value = [`${'"'.repeat(LARGE_STRING_CHARACTERS)}\\`, "small"];
+    const { stored, literals } = takenOut(JSON.stringify(value));
+    expect([...literals.values()].map((literal) => JSON.parse(literal) as unknown)).toEqual([value[0]]);
+    expect(putBackLargeStrings(stored, literals)).toBe(JSON.stringify(value));
+  });
+
+  it("is the text itself if that is one string, or if nobody keeps the string", () => {
+    const [alone, inside] = [JSON.stringify(large()), JSON.stringify([large()])];
+    expect(takenOut(alone).stored).toBe(alone);
+    expect(takeOutLargeStrings(inside, () => undefined)).toBe(inside);
+  });
+
+  it("is undefined if a string is missing", () => {
+    expect(putBackLargeStrings(takenOut(JSON.stringify([large()])).stored, new Map())).toBeUndefined();
+  });
+});
