@@ -95,6 +95,7 @@ export const THOROUGH = [
   "test/api/assistants/abuse.test.ts",
   "test/state/checkpoints/graphs.test.ts",
   "test/state/checkpoints/memory.test.ts",
+  "test/state/checkpoints/object-store-server.test.ts",
   "test/contract/values.test.ts",
   "test/platform/database/large-pages.test.ts",
   "test/platform/database/row-types.test.ts",

@@ -332,8 +332,26 @@ create table checkpoint_contents (
   content   text not null,
   strings   uuid[],                          -- as in checkpoint_elements
   string_bytes integer,
+  -- The content is in the object store, and `content` names only the key of its encryption.
+  object_id uuid,
+  object_bytes integer,
   primary key (thread_id, hash)
 );
+-- Contents that an object store may take.
+create index checkpoint_contents_large on checkpoint_contents (thread_id, hash) where octet_length(content) >= 32768;
+create index checkpoint_contents_by_object on checkpoint_contents (object_id) where object_id is not null;
+
+-- Objects to which no row refers: on their way to the object store, or of deleted contents.
+create table unused_objects (
+  thread_id uuid not null,
+  object_id uuid not null,
+  hash      uuid,                            -- of the content that is on its way; null: the object has to go
+  since     timestamptz not null default now(),
+  removing  boolean not null default false,  -- true: no row may refer to it any more
+  primary key (thread_id, object_id)
+);
+create unique index unused_objects_on_their_way on unused_objects (thread_id, hash) where hash is not null;
+create index unused_objects_by_age on unused_objects (since);
 
 -- Merges the writes of a task with the earlier ones of the same run: special ones (index below 0: error, interrupt,
 -- resume) replace, of the others the first stays. Lines and no json array: the functions of json fail on NUL in text.

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { unusedDataWarning } from "../platform/config/database-options.ts";
 import { encryptionOf } from "../platform/config/encryption-options.ts";
+import { objectStoreOf } from "../platform/config/object-store-options.ts";
 import {
   graphConfigFileOf,
   mergeEnvironments,
@@ -19,6 +20,7 @@ import { isUnusable, unusableReason } from "../platform/database/passing-faults.
 import { StartError } from "../platform/domain/errors.ts";
 import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
+import { openObjectStore } from "../platform/objects/object-store.ts";
 import { fileExists } from "../platform/lib/file-exists.ts";
 import { createLogger, type Logger } from "../platform/lib/logger.ts";
 import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
@@ -51,6 +53,12 @@ const ENCRYPTION_NAMES = ["encryptionKeys", "encryptionFallbackKeys", "encrypted
 
 const ownEncryption = (environment: Environment) =>
   encryptionOf(resolveOptions(ENCRYPTION_NAMES, {}, environment));
+
+/** Undefined without a bucket. */
+export const objectStoreIn = (environment: Environment) =>
+  objectStoreOf(
+    resolveOptions(["objectStoreUrl", "objectStoreEndpoint", "objectStoreRegion"], {}, environment),
+  );
 
 /** Undefined without keys. */
 export const cipherOf = (environment: Environment): Cipher | undefined =>
@@ -157,6 +165,7 @@ export const onOwnDatabase =
     const place = await findOwnDatabase(flags, environment);
     return await withReached(place, logger, async (connectionString) => {
       await migrateOwn(place, connectionString, logger);
+      const objects = await openObjectStore(objectStoreIn(place.environment));
       const database = openPlacedDatabase(await findPlacement(connectionString, place.schema), {
         connectionString,
         schema: place.schema,
@@ -164,12 +173,14 @@ export const onOwnDatabase =
         applicationName: "threadloom command",
         preparedStatements: false,
         encryption: ownEncryption(place.environment),
+        objects,
         logger,
       });
       try {
         return await work(database);
       } finally {
         await database.close();
+        objects?.close();
       }
     });
   };

@@ -5,6 +5,7 @@ import { isCancelled, isContention, isPassing } from "../platform/database/passi
 import {
   CallerGoneError,
   HandlerRefusal,
+  ObjectStoreError,
   sqlState,
   ThreadloomError,
   type ErrorKind,
@@ -74,6 +75,9 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
   }
   if (isContention(error)) {
     return { status: 503, detail: "Others changed the same at the same moment; try again." };
+  }
+  if (error instanceof ObjectStoreError) {
+    return { status: 503, detail: "The object store can't be used at the moment." };
   }
   if (isPassing(error)) {
     return { status: 503, detail: "The database can't be used at the moment." };

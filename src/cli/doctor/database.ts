@@ -13,6 +13,7 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import { databaseName } from "../banner.ts";
 import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
+import { checkObjectStore } from "./object-store.ts";
 import { checkNodes } from "./nodes.ts";
 import { checkEncryption } from "./encryption.ts";
 
@@ -195,8 +196,11 @@ export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promi
     try {
       await client.connect();
       const found = await check(client, place, where);
-      const nodes = await checkNodes(client, reached.connectionString, place.schema);
-      return { ...found, checks: [...found.checks, ...(nodes === undefined ? [] : [nodes]), ...disk] };
+      const further = [
+        await checkNodes(client, reached.connectionString, place.schema),
+        await checkObjectStore(place.environment),
+      ].filter((one) => one !== undefined);
+      return { ...found, checks: [...found.checks, ...further, ...disk] };
     } finally {
       await client.end().catch(() => undefined);
       await reached.close();

@@ -1,7 +1,7 @@
 import { markedOfGraph } from "../../platform/lib/contents.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
-import { LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
+import { ObjectStoreError, LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
 import type { Hub } from "../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
 import type { EventLog } from "../events/log.ts";
@@ -139,7 +139,8 @@ export const createExecutor = (parts: ExecutorParts) => {
           run.attempt < ATTEMPTS_AT_A_DATABASE
         ) {
           // The run continues from its last checkpoint, because the graph did not cause the failure.
-          log.warn({ err: result.error }, "the database was unreachable; the run goes back to the queue");
+          const what = result.error instanceof ObjectStoreError ? "object store" : "database";
+          log.warn({ err: result.error }, `the ${what} was unreachable; the run goes back to the queue`);
           result = { kind: "stopped", reason: { kind: "shutdown" } };
         }
         if (result.kind === "failed") log.warn({ err: markedOfGraph(result.error) }, "the graph failed");

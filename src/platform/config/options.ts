@@ -4,6 +4,7 @@ import type { ProjectKeys } from "./project-keys.ts";
 import { WEBHOOK_OPTIONS } from "./webhook-options.ts";
 import { DATABASE_OPTIONS } from "./database-options.ts";
 import { ENCRYPTION_OPTIONS } from "./encryption-options.ts";
+import { OBJECT_STORE_OPTIONS } from "./object-store-options.ts";
 import { EXECUTION_OPTIONS } from "./execution-options.ts";
 import { LIMIT_OPTIONS } from "./limit-options.ts";
 import {
@@ -146,6 +147,7 @@ const TABLE = {
   },
   ...DATABASE_OPTIONS,
   ...ENCRYPTION_OPTIONS,
+  ...OBJECT_STORE_OPTIONS,
   ...EXECUTION_OPTIONS,
   ...WEBHOOK_OPTIONS,
   corsAllowOrigins: {

@@ -1,9 +1,10 @@
 import pg from "pg";
-import { sqlState } from "../domain/errors.ts";
+import { ObjectStoreError, sqlState } from "../domain/errors.ts";
 import { createEncryption, type Encryption } from "../encryption/encryption.ts";
 import { parseStoredJson } from "../encryption/json.ts";
 import { openCipher, type EncryptionSetup } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
+import type { ObjectStore } from "../objects/object-store.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import {
@@ -31,6 +32,8 @@ export interface DatabaseOptions {
   preparedStatements: boolean;
   timeoutMs?: number;
   encryption?: EncryptionSetup;
+  /** The caller closes it. */
+  objects?: ObjectStore | undefined;
   logger: Logger;
 }
 
@@ -109,7 +112,7 @@ const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
 
 export const openDatabase = (options: DatabaseOptions): Database => {
   const { connectionString, poolSize, applicationName, preparedStatements, timeoutMs, logger } = options;
-  const { schema = DEFAULT_SCHEMA } = options;
+  const { schema = DEFAULT_SCHEMA, objects } = options;
   const cipher = options.encryption && openCipher(options.encryption);
   const qualified = inSchema(schema);
   const encryption = createEncryption(cipher);
@@ -184,6 +187,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const recordsOver = (connection: pg.Pool | pg.PoolClient, usualMs: number): Omit<Records, "query"> => ({
     schema,
     encryption,
+    objects,
     async execute<Row>(text: string, values: unknown[]) {
       const { rows, rowCount } = await ask(connection, text, values, usualMs);
       return { rows: rows as Row[], rowCount };
@@ -197,7 +201,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     async query<Row>(text: string, values: unknown[] = [], { answerMs }: { answerMs?: number } = {}) {
       return (await ask(pool, text, values, answerMs ?? answerTimeoutMs)).rows as Row[];
     },
-    isLoss: (error) => error instanceof Error && losses.has(error),
+    isLoss: (error) => error instanceof ObjectStoreError || (error instanceof Error && losses.has(error)),
     onConnectionLost: connectionLosses.listen,
     async transaction(work, opening = "begin") {
       const client = await noting(pool.connect());

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createBackOff } from "../lib/back-off.ts";
-import { sqlState } from "../domain/errors.ts";
+import { ObjectStoreError, sqlState } from "../domain/errors.ts";
 
 /* The only list of faults that may pass, and the only retry loop. */
 
@@ -115,7 +115,7 @@ const wasLost = (error: Error): boolean => {
 };
 
 export const isPassing = (error: unknown): boolean =>
-  error instanceof Error && (wasNotTaken(error) || wasLost(error));
+  error instanceof Error && (wasNotTaken(error) || wasLost(error) || error instanceof ObjectStoreError);
 
 /** The connection was lost after the statement was sent. */
 export const mayHaveBeenCommitted = (error: unknown): boolean =>

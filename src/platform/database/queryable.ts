@@ -1,4 +1,5 @@
 import { newId } from "../lib/ids.ts";
+import type { ObjectStore } from "../objects/object-store.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 
 /** The id of one thread, or of several. */
@@ -7,6 +8,8 @@ export type Threads = string | readonly string[];
 export interface Queryable {
   /** Queries return encrypted `json` and `jsonb` as `EncryptedJson`; `encryption` decrypts rows. */
   readonly encryption: Encryption;
+  /** Where large contents are. Undefined: in the database. */
+  readonly objects?: ObjectStore | undefined;
   /** `threads`: whose rows the statement reads or writes, where the text does not compare a `thread_id`. */
   query<Row>(text: string, values?: unknown[], options?: { threads?: Threads }): Promise<Row[]>;
   /** Returns the number of the thread's part. Only a distributed database has parts. */

@@ -205,6 +205,16 @@ export class EncryptionError extends Error implements WithoutContents {
   }
 }
 
+/** The object store is away, or refuses this server. Whoever asked may try again, as after an outage of the database. */
+export class ObjectStoreError extends Error implements WithoutContents {
+  readonly hidesContents = true;
+  /** `what`: what it could not do, such as `read object …`. */
+  constructor(what: string, options?: { cause?: unknown }) {
+    super(`The object store could not ${what}.`, options);
+    this.name = "ObjectStoreError";
+  }
+}
+
 /** The database lost the attempt's last writes in a crash. The run starts again from the stored state. */
 export class StateLostError extends Error implements WithoutContents {
   readonly hidesContents = true;

@@ -4,6 +4,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { openApiKeyCache } from "../../access/keys/api-key-cache.ts";
 import { createKeyRepository } from "../../access/keys/repository.ts";
+import { assertObjectStore } from "../../state/checkpoints/upkeep/objects.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
@@ -37,6 +38,8 @@ import { openAccess } from "./auth.ts";
 import { createReloadingGraphs } from "../../graphs/reloading.ts";
 import type { Development } from "./development.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
+import { objectStoreOf } from "../../platform/config/object-store-options.ts";
+import { openObjectStore } from "../../platform/objects/object-store.ts";
 import { isTelemetryOn } from "../../platform/telemetry/telemetry.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import { callerLimitsOf } from "./limits.ts";
@@ -87,6 +90,8 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const placement = await findPlacement(sessionConnectionString, schema);
   // A node does not see the sessions of others.
   const accelerators = placement === undefined ? configured : { ...configured, sessions: false };
+  const objects = await openObjectStore(objectStoreOf(config));
+  if (objects !== undefined) lifecycle.closing(objects);
   const database = lifecycle.closing(
     openPlacedDatabase(placement, {
       connectionString,
@@ -96,11 +101,13 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
       applicationName: "threadloom",
       preparedStatements,
       encryption: encryptionOf(config),
+      objects,
       logger,
     }),
   );
   await logClockDifference(database, logger);
   await assertEncryptionKeys(database);
+  await assertObjectStore(database);
   const notedKey = await keepKeyNoted(database, processId, logger);
   if (notedKey !== undefined) lifecycle.closing(notedKey);
   const stored = lifecycle.closing(

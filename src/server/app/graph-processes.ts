@@ -4,6 +4,7 @@ import type { Config } from "../../platform/config/config.ts";
 import type { Placement } from "../../platform/database/distributed/placement.ts";
 import type { GraphExecutor } from "../../engine/executors/executor.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
+import { objectStoreOf } from "../../platform/config/object-store-options.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../../engine/executors/inline.ts";
 import { createGraphProcesses, type GraphProcesses } from "../../engine/executors/process/pool.ts";
 import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";
@@ -98,6 +99,7 @@ export const openGraphExecutor = (
       logLevel: config.logLevel,
       logContents: config.logContents,
       encryption: encryptionOf(config),
+      objectStore: objectStoreOf(config),
     },
     heapMegabytes: graphProcessHeapMegabytes,
     blockedSeconds: config.blockedLoopSeconds,

@@ -3,6 +3,7 @@ import { startTraceRetention } from "../../engine/traces/retention.ts";
 import { startOutboxRetention } from "../../engine/outbox/retention.ts";
 import { startItemExpiry } from "../../api/store/expiry.ts";
 import { startRetention } from "../../api/threads/upkeep/retention.ts";
+import { startMovingContents } from "../../state/checkpoints/upkeep/objects.ts";
 import { startThreadlessSweep } from "../../api/threads/upkeep/threadless.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";
@@ -35,6 +36,8 @@ export const startSweeps = (
       logger,
     ),
   );
+  if (database.objects !== undefined)
+    lifecycle.closing(startMovingContents(database, database.objects, logger));
   lifecycle.closing(startOutboxRetention(deliveries, config.webhookRetentionSeconds, logger));
   lifecycle.closing(startItemExpiry(store, storeExpiry.sweepIntervalMinutes, logger));
   lifecycle.closing(

@@ -68,6 +68,10 @@ export const CHECKPOINT_TABLES = {
       ["thread_id", "uuid"],
       ["hash", "uuid"],
     ],
+    also: { object: "t.object_id" },
+    // Objects have a walk of their own (objects.ts).
+    special: (row): Readonly<Record<string, Reencrypt>> =>
+      row.object == null ? {} : { content: (text) => text },
   },
   checkpoints: {
     key: CHECKPOINT_KEY,

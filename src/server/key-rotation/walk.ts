@@ -5,6 +5,7 @@ import { EncryptionError } from "../../platform/domain/errors.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { EncryptedRow, WalkedTable } from "./columns.ts";
 import { createKeyUse } from "./key-use.ts";
+import { walkObjects } from "./objects.ts";
 import { ENCRYPTED_TABLES } from "./tables.ts";
 
 /** Counts of rows. */
@@ -26,7 +27,7 @@ export interface TableCount {
 }
 
 export interface WalkOptions {
-  database: Pick<Queryable, "query">;
+  database: Pick<Queryable, "query" | "objects">;
   cipher: Cipher;
   /** Stores re-encrypted values instead of only counting. */
   writes: boolean;
@@ -236,6 +237,18 @@ const partsOf = (page: readonly { key: Key; bytes: number }[]): Key[][] => {
   return parts;
 };
 
+const emptyCount = (table: string): TableCount => ({
+  table,
+  rows: 0,
+  byKey: new Map(),
+  plain: 0,
+  unbound: 0,
+  reencrypted: 0,
+  busy: 0,
+  unreadable: 0,
+  byMissingKey: new Map(),
+});
+
 /**
  * Runs beside servers. Each statement is its own transaction and updates only unchanged rows, so an interrupted walk
  * can be repeated.
@@ -244,17 +257,7 @@ export const walkEncrypted = async (options: WalkOptions): Promise<TableCount[]>
   const counts: TableCount[] = [];
   for (const table of ENCRYPTED_TABLES) {
     const walk = createTableWalk(table, options);
-    const count: TableCount = {
-      table: table.name,
-      rows: 0,
-      byKey: new Map(),
-      plain: 0,
-      unbound: 0,
-      reencrypted: 0,
-      busy: 0,
-      unreadable: 0,
-      byMissingKey: new Map(),
-    };
+    const count = emptyCount(table.name);
     counts.push(count);
     let last: Key | undefined;
     for (;;) {
@@ -268,5 +271,8 @@ export const walkEncrypted = async (options: WalkOptions): Promise<TableCount[]>
       if (page.length < KEYS_AT_ONCE) break;
     }
   }
+  const count = emptyCount("objects");
+  counts.push(count);
+  await walkObjects(options, count);
   return counts;
 };

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
+import type { ObjectStore } from "../../../src/platform/objects/object-store.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { freshDatabase, testPlacement } from "../../helpers/database.ts";
 
@@ -17,7 +18,7 @@ export interface OpenStorage {
 }
 
 /** The room on a database of its own. */
-export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => {
+export const openStorage = async (cacheBytes?: number, objects?: ObjectStore): Promise<OpenStorage> => {
   const fresh = await freshDatabase();
   const database = openPlacedDatabase(testPlacement(), {
     connectionString: fresh.connectionString,
@@ -25,6 +26,7 @@ export const openStorage = async (cacheBytes?: number): Promise<OpenStorage> => 
     applicationName: "test",
     preparedStatements: true,
     encryption: TEST_ENCRYPTION,
+    objects,
     logger,
   });
   const anotherProcess = () => createCheckpointStorage({ database, logger, cacheBytes });

@@ -8,6 +8,7 @@ type Text = (text: string) => string;
 export const recordsOfPart = (records: Records, text: Text): Records => ({
   schema: records.schema,
   encryption: records.encryption,
+  objects: records.objects,
   query: (given, values) => records.query(text(given), values),
   execute: (given, values) => records.execute(text(given), values),
 });

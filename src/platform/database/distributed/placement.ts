@@ -33,6 +33,7 @@ export const OF_THREADS = [
   "checkpoint_writes",
   "checkpoint_elements",
   "checkpoint_contents",
+  "unused_objects",
   "webhook_deliveries",
   "push_notifications",
 ] as const;

@@ -102,6 +102,7 @@ export const createTransactions = ({ common, nodes, texts, partOf, placesFor }: 
       result = await work({
         schema: common.schema,
         encryption: common.encryption,
+        objects: common.objects,
         partOf,
         query: async <Row>(text: string, values: unknown[] = [], { threads }: { threads?: Threads } = {}) =>
           (await ask(text, values, threads, (on) => on.query<Row>(text, values))).flat(),

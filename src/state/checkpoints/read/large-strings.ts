@@ -8,11 +8,12 @@ import {
   takeOutLargeStrings,
 } from "../../values/large-strings.ts";
 import { contentHash } from "../rows/content-hash.ts";
+import { readContents, type StoredContent } from "./contents.ts";
 
 /** Index: checkpoint_contents_pkey, also for the next statement. */
 const READ_STRINGS = statement(
   { threadId: "uuid", hashes: "uuid[]" },
-  (sql) => `select hash, content from threadloom.checkpoint_contents
+  (sql) => `select hash, content, object_id as "objectId" from threadloom.checkpoint_contents
   where thread_id = ${sql.threadId} and hash = any(${sql.hashes})`,
 );
 
@@ -35,14 +36,8 @@ export const readLargeStrings = async (
   texts: readonly string[],
 ): Promise<Map<string, string>> => {
   const hashes = [...new Set(texts.flatMap(largeStringsOf).map(({ hash }) => hash))];
-  const rows = await READ_STRINGS.query<{ hash: string; content: string }>(queryable, { threadId, hashes });
-  const { encryption } = queryable;
-  return new Map(
-    rows.map(({ hash, content }) => [
-      hash,
-      encryption.decryptedValue("checkpoint_contents", "content", content, { hash }),
-    ]),
-  );
+  const rows = await READ_STRINGS.query<StoredContent>(queryable, { threadId, hashes });
+  return new Map((await readContents(queryable, rows)).map(({ hash, text }) => [hash, text]));
 };
 
 /** The whole texts. Throws StateStorageError if a string is missing, because its thread was deleted meanwhile. */

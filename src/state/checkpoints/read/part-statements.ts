@@ -5,6 +5,7 @@ import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
 import { hasLargeStrings, putBackLargeStrings } from "../../values/large-strings.ts";
 import { LINE, RECORD } from "../rows/separators.ts";
+import { readContents, type StoredContent } from "./contents.ts";
 import { readLargeStrings } from "./large-strings.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
 
@@ -14,7 +15,9 @@ type RawCheckpoint = RawRow & { elements: string | null; contents: string | null
 const WEIGHED = "#";
 const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e'
     order by e.list_id, e.position)`;
-const CONTENTS_OF_K = `string_agg(k.hash || E'\\n' || k.content, E'\\x1e')`;
+const CONTENTS_OF_K = `string_agg(k.head || E'\\n' || k.content, E'\\x1e')`;
+/** With the object that has the content, if there is one. */
+const HEAD_OF_K = "k.hash || coalesce(',' || k.object_id, '')";
 
 const HEAD_PARAMETERS = {
   threadId: "uuid",
@@ -27,9 +30,9 @@ const HEAD_PARAMETERS = {
 const AT_PARAMETERS = { ...HEAD_PARAMETERS, checkpointId: "uuid" } as const;
 type Sql = Readonly<Record<keyof typeof HEAD_PARAMETERS, string>>;
 
-/** With the large strings of the text. */
-const bytesOfText = (row: string, column: string): string =>
-  `octet_length(${row}.${column}) + coalesce(${row}.string_bytes, 0)`;
+/** With large strings. */
+const BYTES_OF_E = "octet_length(e.elements) + coalesce(e.string_bytes, 0)";
+const BYTES_OF_K = "coalesce(k.object_bytes, octet_length(k.content)) + coalesce(k.string_bytes, 0)";
 
 /** `isBounded`: returns the weight of large parts instead of reading their texts. */
 const checkpointText = (sql: Sql, which: string, isBounded: boolean): string => {
@@ -37,12 +40,11 @@ const checkpointText = (sql: Sql, which: string, isBounded: boolean): string => 
     isBounded
       ? `coalesce(${texts} filter (where ${all}.bytes <= ${LARGE_ANSWER_BYTES}), '${WEIGHED}' || max(${all}.bytes))`
       : texts;
-  const weighed = (part: string, text: string) =>
-    isBounded ? `, sum(${bytesOfText(part, text)}) over () as bytes` : "";
+  const weighed = (bytes: string) => (isBounded ? `, sum(${bytes}) over () as bytes` : "");
   return `
 select ${COLUMNS}, t.writes, (
     select ${bounded(ELEMENTS_OF_E, "e")}
-    from (select e.*${weighed("e", "elements")}
+    from (select e.*${weighed(BYTES_OF_E)}
     from (
       select abs(g.triples[i]) as list_id,
         min(greatest(g.triples[i + 1], case when k.first <= g.triples[i + 1] then k.stop else 0 end)) as first,
@@ -61,7 +63,7 @@ select ${COLUMNS}, t.writes, (
     where r.first < r.stop) as e
   ) as elements, (
     select ${bounded(CONTENTS_OF_K, "k")}
-    from (select k.hash, k.content${weighed("k", "content")}
+    from (select ${HEAD_OF_K} as head, k.content${weighed(BYTES_OF_K)}
     from threadloom.checkpoint_contents k
     where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all(${sql.hashes})) as k
   ) as contents
@@ -157,8 +159,7 @@ const READ_PARTS = statement(
   },
   (sql) => `
 with part as materialized (
-  select r.ordinal, e.thread_id, e.list_id, e.position, null::uuid as hash, e.elements as text,
-    ${bytesOfText("e", "elements")} as bytes
+  select r.ordinal, e.thread_id, e.list_id, e.position, null as head, e.elements as text, ${BYTES_OF_E} as bytes
   from unnest(${sql.rangeThreads}, ${sql.lists}, ${sql.froms}, ${sql.tos}, ${sql.rangeOrdinals})
     as r (thread_id, list_id, first, stop, ordinal)
   cross join lateral (
@@ -167,7 +168,7 @@ with part as materialized (
       and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
   ) as e
   union all
-  select w.ordinal, k.thread_id, null, null, k.hash, k.content, ${bytesOfText("k", "content")}
+  select w.ordinal, k.thread_id, null, null, ${HEAD_OF_K}, k.content, ${BYTES_OF_K}
   from unnest(${sql.contentThreads}, ${sql.hashes}, ${sql.contentOrdinals}) as w (thread_id, hash, ordinal)
   join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
@@ -178,8 +179,8 @@ with part as materialized (
 )
 select thread_id,
   string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
-    filter (where hash is null and ${hasRoom(sql)}) as elements,
-  string_agg(hash || E'\\n' || text, E'\\x1e') filter (where hash is not null and ${hasRoom(sql)}) as contents,
+    filter (where head is null and ${hasRoom(sql)}) as elements,
+  string_agg(head || E'\\n' || text, E'\\x1e') filter (where head is not null and ${hasRoom(sql)}) as contents,
   (select min(ordinal) from weighed where before >= ${sql.bytesAtMost} or not ${hasRoom(sql)}) as left_out,
   (select min(through) from weighed) as bytes_of_first
 from weighed where before < ${sql.bytesAtMost}
@@ -231,11 +232,16 @@ export const readParts = async (
   };
 };
 
+interface StoredParts extends Pick<ReadParts, "elements"> {
+  contents: StoredContent[];
+}
+
 /** Leaves out a part whose strings were deleted meanwhile. */
-const wholeParts = async (queryable: Queryable, threadId: string, parts: ReadParts): Promise<ReadParts> => {
-  const { elements, contents } = parts;
+const wholeParts = async (queryable: Queryable, threadId: string, parts: StoredParts): Promise<ReadParts> => {
+  const { elements } = parts;
+  const contents = await readContents(queryable, parts.contents);
   const texts = [...elements.flatMap((row) => row.texts), ...contents.map(({ text }) => text)];
-  if (!texts.some(hasLargeStrings)) return parts;
+  if (!texts.some(hasLargeStrings)) return { elements, contents };
   const literals = await readLargeStrings(queryable, threadId, texts);
   return {
     elements: elements.flatMap((row) => {
@@ -252,7 +258,7 @@ const wholeParts = async (queryable: Queryable, threadId: string, parts: ReadPar
 const toParts = (
   { elements, contents }: { elements: string | null; contents: string | null },
   encryption: Encryption,
-): ReadParts => ({
+): StoredParts => ({
   elements: (elements?.split(RECORD) ?? []).map((text) => {
     const end = text.indexOf(LINE);
     const [list, position] = text.slice(0, end).split(",").map(Number) as [number, number];
@@ -265,10 +271,7 @@ const toParts = (
   }),
   contents: (contents?.split(RECORD) ?? []).map((text) => {
     const end = text.indexOf(LINE);
-    const hash = text.slice(0, end);
-    return {
-      hash,
-      text: encryption.decryptedValue("checkpoint_contents", "content", text.slice(end + 1), { hash }),
-    };
+    const [hash = "", objectId = null] = text.slice(0, end).split(",");
+    return { hash, objectId, content: text.slice(end + 1) };
   }),
 });

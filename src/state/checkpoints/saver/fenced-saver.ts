@@ -6,7 +6,13 @@ import type {
   CheckpointTuple,
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import { StateLostError, unavailable, ValueTooLargeError } from "../../../platform/domain/errors.ts";
+import { retryPassing } from "../../../platform/database/passing-faults.ts";
+import {
+  ObjectStoreError,
+  StateLostError,
+  unavailable,
+  ValueTooLargeError,
+} from "../../../platform/domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
 import type { ThreadWriter } from "../write/thread-writer.ts";
@@ -21,6 +27,9 @@ import {
   type SaverParts,
 } from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
+
+/** A run waits so long for the object store. Then it goes back to the queue, as after an outage of the database. */
+const OBJECT_STORE_PATIENCE_MS = 60_000;
 
 /** The fence is the lease of an attempt or, for an update, the idle thread. An import has no fence. */
 export class FencedSaver extends DifferenceSaver implements AttemptSaver {
@@ -80,7 +89,9 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const writer = this.writer(configured.key);
       if (!writer.hasWritten(configured.checkpointNs)) return undefined;
     }
-    const tuple = await super.getTuple(config);
+    const read = () => super.getTuple(config);
+    const after = (error: unknown) => error instanceof ObjectStoreError && !this.failed.aborted;
+    const tuple = await retryPassing(read, { forMs: OBJECT_STORE_PATIENCE_MS, after });
     // An import writes given ids.
     if (configured !== undefined && this.fence !== undefined) await this.learnNewest(configured, tuple);
     return tuple;

@@ -10,8 +10,9 @@ with new_elements as (
   select ${sql.to}, list_id, position, count, elements, strings, string_bytes from threadloom.checkpoint_elements where thread_id = ${sql.from}
 ),
 new_contents as (
-  insert into threadloom.checkpoint_contents (thread_id, hash, content, strings, string_bytes)
-  select ${sql.to}, hash, content, strings, string_bytes from threadloom.checkpoint_contents where thread_id = ${sql.from}
+  insert into threadloom.checkpoint_contents (thread_id, hash, content, strings, string_bytes, object_id,
+    object_bytes)
+  select ${sql.to}, hash, content, strings, string_bytes, object_id, object_bytes from threadloom.checkpoint_contents where thread_id = ${sql.from}
 ),
 new_writes as (
   insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, written_at, writes,

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
-import { freeUnreferenced } from "./freeing.ts";
+import { freeUnreferenced, NOTE_UNUSED } from "./freeing.ts";
 
 /** Also deletes the writes of other runs on the run's checkpoints. */
 const DELETE_RUN_CHECKPOINTS = statement(
@@ -28,7 +28,9 @@ const DELETE_THREAD = statement(
   { threadId: "uuid" },
   (sql) => `
 with gone_elements as (delete from threadloom.checkpoint_elements where thread_id = ${sql.threadId}),
-gone_contents as (delete from threadloom.checkpoint_contents where thread_id = ${sql.threadId}),
+gone_contents as (delete from threadloom.checkpoint_contents where thread_id = ${sql.threadId}
+  returning thread_id, object_id),
+unused as (${NOTE_UNUSED("gone_contents")}),
 gone_writes as (delete from threadloom.checkpoint_writes where thread_id = ${sql.threadId})
 delete from threadloom.checkpoints where thread_id = ${sql.threadId}`,
 );

@@ -1,6 +1,11 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 
+/** `gone`: deleted contents. */
+export const NOTE_UNUSED = (gone: string): string => `
+insert into threadloom.unused_objects (thread_id, object_id)
+select thread_id, object_id from ${gone} where object_id is not null on conflict do nothing`;
+
 /*
  * A position is never reused, so that the caches of other processes stay correct. The first freed position after a used
  * one stays as a row without elements.
@@ -61,10 +66,14 @@ kept_strings as materialized (
   where thread_id = ${sql.threadId} and hash in (select content from kept_contents) and strings is not null
   union
   select unnest(strings) from threadloom.run_events where thread_id = ${sql.threadId} and strings is not null
+),
+freed as (
+  delete from threadloom.checkpoint_contents k
+  where k.thread_id = ${sql.threadId} and not exists (select from kept_contents c where c.content = k.hash)
+    and not exists (select from kept_strings s where s.string = k.hash)
+  returning k.thread_id, k.object_id
 )
-delete from threadloom.checkpoint_contents k
-where k.thread_id = ${sql.threadId} and not exists (select from kept_contents c where c.content = k.hash)
-  and not exists (select from kept_strings s where s.string = k.hash)`,
+${NOTE_UNUSED("freed")}`,
 );
 
 export const freeUnreferenced = async (queryable: Queryable, threadId: string): Promise<void> => {

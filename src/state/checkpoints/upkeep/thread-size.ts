@@ -21,7 +21,7 @@ const READ_ELEMENT_SIZES = readOfThread(
   "count > 0",
 );
 const READ_CONTENT_SIZES = readOfThread(
-  `select hash, octet_length(content) as bytes, strings::text[] as strings
+  `select hash, coalesce(object_bytes, octet_length(content)) as bytes, strings::text[] as strings
   from threadloom.checkpoint_contents`,
 );
 const READ_WRITE_SIZES =

@@ -1,0 +1,252 @@
+/**
+ * Large contents move to the object store after they are stored, so a run never waits for it. Before each upload, and
+ * when a content is deleted, the object is noted as unused: nothing is lost or left over, whoever dies meanwhile.
+ */
+
+import { createHash } from "node:crypto";
+import { askParts, type Database, type Queryable } from "../../../platform/database/database.ts";
+import { statement } from "../../../platform/database/statement.ts";
+import type { ObjectStore } from "../../../platform/objects/object-store.ts";
+import { ENCRYPTED_PREFIX, isEncrypted } from "../../../platform/encryption/cipher.ts";
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import { ObjectStoreError, StartError } from "../../../platform/domain/errors.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
+import { startPeriodic } from "../../../platform/lib/periodic.ts";
+import { LARGE_STRING_CHARACTERS } from "../../values/large-strings.ts";
+
+/** Of one statement. */
+const CONTENTS_AT_ONCE = 8;
+const OBJECTS_AT_ONCE = 100;
+/** Longer than an upload with its retries. */
+const ON_THEIR_WAY = "10 minutes";
+/** Whoever has just read the row may still ask for the object. */
+const UNUSED_FOR = "1 hour";
+
+/** A content that a server has not moved in time is free for others. Index: unused_objects_on_their_way. */
+const FREE_CLAIMS = statement(
+  {},
+  () => `update threadloom.unused_objects set hash = null
+  where hash is not null and since < now() - interval '${ON_THEIR_WAY}'`,
+);
+
+/** Each content is claimed by one server. Index: checkpoint_contents_large. */
+const CLAIM = statement(
+  {},
+  () => `insert into threadloom.unused_objects (thread_id, object_id, hash)
+select c.thread_id, gen_random_uuid(), c.hash from threadloom.checkpoint_contents c
+where octet_length(c.content) >= ${LARGE_STRING_CHARACTERS} and not exists (
+  select from threadloom.unused_objects u where u.thread_id = c.thread_id and u.hash = c.hash)
+limit ${CONTENTS_AT_ONCE}
+on conflict do nothing
+returning thread_id as "threadId", object_id as "objectId", hash`,
+);
+
+const RELEASE = statement(
+  { objectIds: "uuid[]" },
+  (sql) => `update threadloom.unused_objects set hash = null
+  where hash is not null and object_id = any(${sql.objectIds})`,
+);
+
+const READ = statement(
+  { threadId: "uuid", hash: "uuid" },
+  (sql) => `select content from threadloom.checkpoint_contents
+  where thread_id = ${sql.threadId} and hash = ${sql.hash} and object_id is null`,
+);
+
+/** Does nothing if the content has changed, or if a sweep took the object for unused. */
+const STORE = statement(
+  { threadId: "uuid", hash: "uuid", objectId: "uuid", head: "text", digest: "text", before: "uuid" },
+  (sql) => `
+with noted as (
+  select object_id from threadloom.unused_objects
+  where thread_id = ${sql.threadId} and object_id = ${sql.objectId} and not removing for update
+),
+moved as (
+  update threadloom.checkpoint_contents c
+  set content = ${sql.head}, object_id = noted.object_id,
+    object_bytes = coalesce(c.object_bytes, octet_length(c.content))
+  from noted
+  where c.thread_id = ${sql.threadId} and c.hash = ${sql.hash} and c.object_id is not distinct from ${sql.before}
+    and (c.object_id is not null or encode(sha256(convert_to(c.content, 'UTF8')), 'hex') = ${sql.digest})
+  returning c.object_id
+),
+unused as (
+  insert into threadloom.unused_objects (thread_id, object_id)
+  select ${sql.threadId}, ${sql.before} from moved where ${sql.before} is not null
+)
+delete from threadloom.unused_objects u using moved
+where u.thread_id = ${sql.threadId} and u.object_id = moved.object_id
+returning u.object_id`,
+);
+
+const NOTE = statement(
+  { threadId: "uuid", hash: "uuid" },
+  (sql) => `insert into threadloom.unused_objects (thread_id, object_id, hash)
+  values (${sql.threadId}, gen_random_uuid(), ${sql.hash})
+  on conflict do nothing returning object_id as "objectId"`,
+);
+
+/** Copies of a thread share its objects. Indexes: unused_objects_by_age, checkpoint_contents_by_object. */
+const FIND_UNUSED = statement(
+  {},
+  () => `
+with old as materialized (
+  select thread_id, object_id from threadloom.unused_objects
+  where since < now() - interval '${UNUSED_FOR}' order by since limit ${OBJECTS_AT_ONCE} for update skip locked
+),
+used as (
+  delete from threadloom.unused_objects u using old
+  where u.thread_id = old.thread_id and u.object_id = old.object_id
+    and exists (select from threadloom.checkpoint_contents c where c.object_id = old.object_id)
+)
+update threadloom.unused_objects u set removing = true from old
+where u.thread_id = old.thread_id and u.object_id = old.object_id
+  and not exists (select from threadloom.checkpoint_contents c where c.object_id = old.object_id)
+returning u.thread_id as "threadId", u.object_id as "objectId"`,
+);
+
+const FORGET_REMOVED = statement(
+  { threadId: "uuid", objectId: "uuid" },
+  (sql) => `delete from threadloom.unused_objects
+  where thread_id = ${sql.threadId} and object_id = ${sql.objectId} and removing`,
+);
+
+const IS_USED = statement(
+  {},
+  () => `select 1 from threadloom.checkpoint_contents where object_id is not null limit 1`,
+);
+
+/** A server without the object store could not read these states. @throws StartError */
+export const assertObjectStore = async (database: Database): Promise<void> => {
+  if (database.objects !== undefined) return;
+  if ((await IS_USED.query(database, {})).length === 0) return;
+  throw new StartError(
+    "The server refuses to start: large values of this database are in an object store, and OBJECT_STORE_URL is not set.",
+  );
+};
+
+interface MovedContent {
+  threadId: string;
+  hash: string;
+  objectId: string;
+}
+
+/** What stays in the row: the prefix and the id of the key with which the object is encrypted. */
+export const headOf = (text: string): string =>
+  isEncrypted(text) ? text.slice(0, text.indexOf(":", ENCRYPTED_PREFIX.length) + 1) : "";
+
+/** False: the content is gone or was changed meanwhile. */
+const upload = async (
+  part: Pick<Queryable, "query">,
+  objects: ObjectStore,
+  { threadId, hash, objectId }: MovedContent,
+  text: string,
+  before?: string,
+): Promise<boolean> => {
+  await objects.write(objectId, text);
+  const digest = createHash("sha256").update(text).digest("hex");
+  const source = { threadId, hash, objectId, head: headOf(text), digest, before };
+  return (await STORE.query(part, source)).length > 0;
+};
+
+const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSignal): Promise<number> => {
+  let moved = 0;
+  await FREE_CLAIMS.query(part, {});
+  while (signal?.aborted !== true) {
+    const claimed = await CLAIM.query<MovedContent>(part, {});
+    for (const [index, content] of claimed.entries()) {
+      try {
+        const [row] = await READ.query<{ content: string }>(part, content);
+        if (row !== undefined && (await upload(part, objects, content, row.content))) moved += 1;
+      } catch (error) {
+        // The object may be stored all the same, so its note stays.
+        await RELEASE.query(part, { objectIds: claimed.slice(index).map(({ objectId }) => objectId) });
+        throw error;
+      }
+    }
+    if (claimed.length < CONTENTS_AT_ONCE) break;
+  }
+  return moved;
+};
+
+/** Moves all large contents of the database to the object store. Returns their number. */
+export const moveLargeContents = async (
+  database: Database,
+  objects: ObjectStore,
+  signal?: AbortSignal,
+): Promise<number> => {
+  const moved = await askParts(database, (part) => moveOfPart(part, objects, signal));
+  return moved.reduce((sum, one) => sum + one, 0);
+};
+
+/** Gives an object another text, such as one with another key. False: the content is gone or was changed meanwhile. */
+export const replaceObject = async (
+  database: Pick<Queryable, "query">,
+  objects: ObjectStore,
+  { threadId, hash, objectId }: MovedContent,
+  text: string,
+): Promise<boolean> => {
+  const [noted] = await NOTE.query<{ objectId: string }>(database, { threadId, hash });
+  return (
+    noted !== undefined && (await upload(database, objects, { threadId, hash, ...noted }, text, objectId))
+  );
+};
+
+const MOVE_EVERY_MS = 5_000;
+const REMOVE_EVERY_MS = 600_000;
+
+/** Moves contents and removes unused objects, until it is closed. Every server may do it. */
+export const startMovingContents = (
+  database: Database,
+  objects: ObjectStore,
+  logger: Logger,
+): { close(): Promise<void> } => {
+  const closing = new AbortController();
+  const { signal } = closing;
+  const log = (message: string) => (error: unknown) =>
+    logger[error instanceof ObjectStoreError ? "warn" : isPassing(error) ? "debug" : "warn"](
+      { err: error },
+      message,
+    );
+  const periodic = [
+    startPeriodic({
+      everyMs: MOVE_EVERY_MS,
+      work: () => moveLargeContents(database, objects, signal),
+      onError: log(
+        "large values could not be moved to the object store; they stay in the database until then",
+      ),
+    }),
+    startPeriodic({
+      everyMs: REMOVE_EVERY_MS,
+      work: () => removeUnusedObjects(database, objects, signal),
+      onError: log("unused objects could not be removed from the object store"),
+    }),
+  ];
+  return {
+    async close() {
+      closing.abort();
+      await Promise.all(periodic.map((each) => each.close()));
+    },
+  };
+};
+
+/** Removes objects that no row has needed for an hour. Returns their number. */
+export const removeUnusedObjects = async (
+  database: Database,
+  objects: ObjectStore,
+  signal?: AbortSignal,
+): Promise<number> => {
+  let removed = 0;
+  await askParts(database, async (part) => {
+    for (let isLast = false; !isLast && signal?.aborted !== true;) {
+      const unused = await FIND_UNUSED.query<{ threadId: string; objectId: string }>(part, {});
+      for (const object of unused) {
+        await objects.remove(object.objectId);
+        await FORGET_REMOVED.query(part, object);
+        removed += 1;
+      }
+      isLast = unused.length < OBJECTS_AT_ONCE;
+    }
+  });
+  return removed;
+};
