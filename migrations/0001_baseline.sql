@@ -141,8 +141,12 @@ create table runs (
   available_at       timestamptz not null default now(),
   started_at         timestamptz,                 -- start of the first attempt
   created_at         timestamptz not null default clock_timestamp(),
-  updated_at         timestamptz not null default clock_timestamp() -- of an ended run: its end
+  updated_at         timestamptz not null default clock_timestamp(), -- of an ended run: its end
+  strings            uuid[],                      -- large strings of kwargs: rows of checkpoint_contents
+  string_bytes       integer                      -- bytes of these strings
 ) with (fillfactor = 80);
+-- As run_events_with_strings.
+create index runs_with_strings on runs (thread_id) where strings is not null;
 -- One run at a time per thread. Also what the sweep for expired leases scans, so that leases need no index.
 create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
 -- Runs that may start, by graph and lane, in the order in which they became available: see src/engine/queue/sql/lanes.ts, which has the

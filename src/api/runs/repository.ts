@@ -5,6 +5,7 @@ import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
+import { wholeInput } from "../../engine/queue/large-inputs.ts";
 import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import { runVisible } from "../../engine/queue/run-visible.ts";
@@ -15,7 +16,9 @@ export type { RunSelector };
 const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
   "r.kwargs",
   `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
-)}, octet_length(r.kwargs::text) as kwargs_bytes`;
+)}, octet_length(r.kwargs::text) + coalesce(r.string_bytes, 0) as kwargs_bytes, r.string_bytes`;
+
+type BoundedRow = RunRow & { kwargs_bytes: number; string_bytes: number | null };
 
 /** Waiters read this every second, so it omits the input. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
@@ -157,11 +160,13 @@ export const createRunRepository = (database: Database) => ({
     budget: ReadBudget,
   ): Promise<RunRow | undefined> {
     const visible = runVisible(visibility);
-    const [row] = await FIND_BOUNDED.query<RunRow & { kwargs_bytes: number }>(database, { ...run, visible });
-    if (row === undefined || row.kwargs_bytes <= LARGE_ANSWER_BYTES)
-      return row && database.encryption.decrypted("runs", row);
-    await budget.reserve(row.kwargs_bytes);
-    return await this.find(visibility, run);
+    const [row] = await FIND_BOUNDED.query<BoundedRow>(database, { ...run, visible });
+    if (row === undefined) return undefined;
+    const isLarge = row.kwargs_bytes > LARGE_ANSWER_BYTES;
+    if (isLarge) await budget.reserve(row.kwargs_bytes);
+    const found = isLarge ? await this.find(visibility, run) : database.encryption.decrypted("runs", row);
+    if (found === undefined || row.string_bytes === null) return found;
+    return { ...found, kwargs: await wholeInput(database, run.threadId, found.kwargs) };
   },
 
   async findAwaited(visibility: Visibility<"threads">, run: RunSelector): Promise<AwaitedRunRow | undefined> {

@@ -1,60 +1,82 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Database } from "../../../src/platform/database/database.ts";
-import { createRunRepository } from "../../../src/api/runs/repository.ts";
-import { EVERY_THREAD } from "../../helpers/access.ts";
-import { openQueue, type OpenQueue } from "../../engine/queue/open-queue.ts";
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { apiOf, type Api } from "../../helpers/api.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { query } from "../../helpers/query.ts";
 
-/** Runs whose input has megabytes: the server reads only as much as it has room for. */
-
-const MEGABYTE = 1_000_000;
-
-let opened: OpenQueue;
-let read: { characters: number; statements: number };
-let database: Database;
+let server: TestServer;
+let api: Api;
 beforeAll(async () => {
-  opened = await openQueue();
-  database = {
-    ...opened.database,
-    async query<Row>(text: string, values?: unknown[]) {
-      const rows = await opened.database.query<Row>(text, values);
-      read.statements += 1;
-      read.characters += JSON.stringify(rows).length;
-      return rows;
-    },
-  };
+  server = await startTestServer();
+  api = apiOf(server);
 });
-afterAll(() => opened.close());
-beforeEach(() => (read = { characters: 0, statements: 0 }));
+afterAll(() => server.close());
 
-const aRunOf = async (characters: number): Promise<{ threadId: string; runId: string }> => {
-  const { threadId, runId } = await opened.aRun({ status: "success" });
-  await opened.database.query("update threadloom.runs set kwargs = $2 where run_id = $1", [
-    runId,
-    JSON.stringify({ input: "x".repeat(characters) }),
-  ]);
-  return { threadId, runId };
+const anImage = (): string => `data:image/png;base64,${randomBytes(100_000).toString("base64")}`;
+const inputWith = (url: string, text = "What is this?") => ({
+  messages: [
+    {
+      role: "user",
+      content: [
+        { type: "text", text },
+        { type: "image_url", image_url: { url } },
+      ],
+    },
+  ],
+});
+
+/** The thread and the run, after the run. */
+const aRunOf = async (input: object): Promise<{ threadId: string; runId: string }> => {
+  const threadId = await api.aThread();
+  await api.aFinishedRun(threadId, { assistant_id: "two-step", input });
+  const [run] = await api.runs(threadId);
+  return { threadId, runId: run?.run_id ?? "" };
+};
+const storedBytes = async (threadId: string): Promise<{ input: number; state: number }> => {
+  const [row] = await query<{ input: number; state: number }>(
+    server,
+    `select octet_length(kwargs::text) as input, (
+       select sum(octet_length(content))::integer from threadloom.checkpoint_contents c where c.thread_id = r.thread_id
+     ) as state from threadloom.runs r where thread_id = $1`,
+    [threadId],
+  );
+  return row ?? { input: NaN, state: NaN };
+};
+const inputOf = async (threadId: string, runId: string): Promise<unknown> => {
+  const { body } = await server.client.get(`/threads/${threadId}/runs/${runId}`).expect(200);
+  return (body as { kwargs: { input: unknown } }).kwargs.input;
 };
 
-test("the server reserves room before it reads a large input; a small one needs one statement", async () => {
-  const repository = createRunRepository(database);
-  const asked: number[] = [];
-  const reserve = (bytes: number): Promise<void> => {
-    asked.push(bytes);
-    expect(read.characters).toBeLessThan(MEGABYTE / 10);
-    return Promise.resolve();
-  };
-  const small = await repository.findWithBudget(EVERY_THREAD, await aRunOf(10), { reserve });
-  expect(small?.kwargs).toEqual({ input: "x".repeat(10) });
-  expect([asked.length, read.statements]).toEqual([0, 1]);
-  const large = await repository.findWithBudget(EVERY_THREAD, await aRunOf(2 * MEGABYTE), { reserve });
-  expect(String(large?.kwargs["input"])).toHaveLength(2 * MEGABYTE);
-  expect([asked.length, read.statements]).toEqual([1, 3]);
-  expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
+test("an image of an input is stored once, in the thread's state, and the run shows the whole input", async () => {
+  const url = anImage();
+  const { threadId, runId } = await aRunOf(inputWith(url));
+  await eventually("the input is small", async () => (await storedBytes(threadId)).input < 2_000);
+  expect((await storedBytes(threadId)).state).toBeLessThan(1.5 * url.length);
+  expect(await inputOf(threadId, runId)).toEqual(inputWith(url));
+  // Without the messages, only the run needs the image.
+  await server.client
+    .post(`/threads/${threadId}/state`)
+    .send({ values: { messages: [{ type: "remove", id: "__remove_all__", content: "" }] } })
+    .expect(200);
+  await server.client
+    .post("/threads/prune")
+    .send({ thread_ids: [threadId], strategy: "keep_latest" })
+    .expect(200);
+  expect(await inputOf(threadId, runId)).toEqual(inputWith(url));
 });
 
-test("nothing large is read for a caller without room", async () => {
-  const run = await aRunOf(2 * MEGABYTE);
-  const full = { reserve: () => Promise.reject(new Error("full")) };
-  await expect(createRunRepository(database).findWithBudget(EVERY_THREAD, run, full)).rejects.toThrow("full");
-  expect(read.characters).toBeLessThan(MEGABYTE / 10);
+test("text of a caller that looks like a reference stays", async () => {
+  const url = anImage();
+  const first = await aRunOf(inputWith(url));
+  await eventually("the input is small", async () => (await storedBytes(first.threadId)).input < 2_000);
+  const [row] = await query<{ hash: string }>(
+    server,
+    "select unnest(strings) as hash from threadloom.runs where run_id = $1",
+    [first.runId],
+  );
+  const lookalike = inputWith(url, `\u0001${row?.hash},${url.length + 2}\u0001`);
+  await api.aFinishedRun(first.threadId, { assistant_id: "two-step", input: lookalike });
+  const [second] = await api.runs(first.threadId);
+  expect(await inputOf(first.threadId, second?.run_id ?? "")).toEqual(lookalike);
 });

@@ -66,6 +66,8 @@ kept_strings as materialized (
   where thread_id = ${sql.threadId} and hash in (select content from kept_contents) and strings is not null
   union
   select unnest(strings) from threadloom.run_events where thread_id = ${sql.threadId} and strings is not null
+  union
+  select unnest(strings) from threadloom.runs where thread_id = ${sql.threadId} and strings is not null
 ),
 freed as (
   delete from threadloom.checkpoint_contents k

@@ -1,0 +1,84 @@
+/**
+ * The large strings of an ended run's input, such as images, are in the state of its thread, too. Then the input refers
+ * to those. Only whoever shows the run needs them.
+ */
+
+import type { Database, Queryable } from "../../platform/database/database.ts";
+import { encryptedParameter, statement } from "../../platform/database/statement.ts";
+import type { RunRow } from "../../platform/database/tables.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { withLargeStrings, withoutKnownStrings } from "../../state/checkpoints/read/large-strings.ts";
+import { LARGE_STRING_CHARACTERS } from "../../state/values/large-strings.ts";
+
+/** In JSON, a reference is a string between these control characters. */
+const REFERENCE = /"\\u0001([^"\\]*)\\u0001"/g;
+const RAW_REFERENCE = /\u0001([^\u0001]*)\u0001/g; // eslint-disable-line no-control-regex
+
+interface InputOfRun {
+  thread_id: string;
+  run_id: string;
+  kwargs: string;
+  strings: string | undefined;
+  stringBytes: number | null | undefined;
+}
+
+const STORE = statement(
+  {
+    threadId: ["uuid", ({ thread_id }: InputOfRun) => thread_id],
+    runId: ["uuid", ({ run_id }: InputOfRun) => run_id],
+    kwargs: encryptedParameter(
+      "runs",
+      "kwargs",
+      ({ kwargs }: InputOfRun) => kwargs,
+      ({ run_id }: InputOfRun) => ({ run_id }),
+    ),
+    strings: ["text", ({ strings }: InputOfRun) => strings],
+    stringBytes: ["integer", ({ stringBytes }: InputOfRun) => stringBytes],
+  },
+  (sql) => `update threadloom.runs
+  set kwargs = ${sql.kwargs}, strings = string_to_array(${sql.strings}, ',')::uuid[], string_bytes = ${sql.stringBytes}
+  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and status not in ('pending', 'running')`,
+);
+
+/** A string, or a part of the value. */
+export const hasLargeString = (value: unknown): boolean => {
+  if (typeof value === "string") return value.length >= LARGE_STRING_CHARACTERS;
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some(hasLargeString);
+};
+
+/** For a run that has ended. */
+export const storeInputOnce = async (
+  database: Database,
+  { thread_id, run_id, kwargs }: Pick<RunRow, "thread_id" | "run_id" | "kwargs">,
+): Promise<void> => {
+  const text = JSON.stringify(kwargs);
+  // A caller may write what looks like a reference.
+  if (text.includes('"\\u0001')) return;
+  await database.transaction(async (transaction) => {
+    const { texts, hashes, bytes } = await withoutKnownStrings(transaction, thread_id, [text]);
+    const [stored = ""] = texts;
+    if (stored === text) return;
+    await STORE.query(transaction, {
+      thread_id,
+      run_id,
+      kwargs: stored.replace(RAW_REFERENCE, (_, reference: string) => `"\\u0001${reference}\\u0001"`),
+      strings: hashes?.[0],
+      stringBytes: bytes?.[0],
+    });
+  });
+};
+
+/** The input as the caller sent it, of a row with `string_bytes`. */
+export const wholeInput = async (
+  queryable: Queryable,
+  threadId: string,
+  kwargs: JsonObject,
+): Promise<JsonObject> => {
+  const text = JSON.stringify(kwargs).replace(
+    REFERENCE,
+    (_, reference: string) => `\u0001${reference}\u0001`,
+  );
+  const [whole = text] = await withLargeStrings(queryable, threadId, [text]);
+  return JSON.parse(whole) as JsonObject;
+};
