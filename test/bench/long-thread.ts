@@ -111,7 +111,7 @@ const converse = async (bench: Bench, turns: number, conversation: Conversation)
 };
 
 /** Bytes of tables with their indexes and TOAST on disk. */
-const relationBytes = async (bench: Bench, database: string, pattern: string): Promise<number> => {
+export const relationBytes = async (bench: Bench, database: string, pattern: string): Promise<number> => {
   const rows = await bench.server.query<{ bytes: string }>(
     `select sum(pg_total_relation_size(oid)) as bytes from pg_class
      where relkind = 'r' and relname ~ '${pattern}' and relnamespace in (select oid from pg_namespace where nspname in ('public', 'threadloom'))`,

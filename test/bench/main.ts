@@ -12,6 +12,7 @@ import { CHARTS, drawCharts } from "./charts/draw.ts";
 import { checkpoints } from "./checkpoints.ts";
 import { printedCounts } from "./counts/print.ts";
 import { now } from "./load.ts";
+import { largeValues } from "./large-values.ts";
 import { longThread } from "./long-thread.ts";
 import { installNode, OWN_NODE, type ServerNode } from "./node-version.ts";
 import { currentLoad, describeMachine, formatMachine } from "./machine.ts";
@@ -45,6 +46,7 @@ const SCENARIOS: readonly Scenario[] = [
   tenSteps,
   checkpoints,
   longThread,
+  largeValues,
   replicas,
   workers,
   access,
