@@ -42,6 +42,7 @@ const WRITERS: Record<string, readonly string[]> = {
   // statement would be a round trip for every run; it also creates the thread of a run without one, and deletes threads whose runs end with
   // them. checkpoints/ records a changed state in the statement that stores the state.
   threads: ["checkpoints", "queue", "threads"],
+  unused_objects: ["checkpoints"],
 };
 
 /** Columns of `threads` about its runs, which only the queue writes. */

@@ -1,5 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
-import { hasLargeString, storeInputOnce } from "../queue/large-inputs.ts";
+import { storeInputOnce } from "../queue/large-inputs.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
 import { isCancelled, isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
 import { LeaseLostError } from "../../platform/domain/errors.ts";
@@ -75,7 +75,7 @@ const withoutRefusedRecords = async <Ended>(
 };
 
 export const createConclusion = (parts: ConclusionParts) => {
-  const { queue, ends, outbox, processId, faults, database, logger } = parts;
+  const { database, queue, ends, outbox, processId, faults, logger } = parts;
   const outcomes = createOutcomes(parts);
 
   /** Retries while the database is unreachable: an outcome must not be lost while the lease is held. */
@@ -206,11 +206,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     final?.onRecorded();
     if (finished.pushes === true) outbox?.onPushesDue();
     if (finished.waiting > 0) await letNextStart(run.thread_id);
-    if (!run.delete_thread && hasLargeString(run.kwargs))
-      // Costs only room in the database if it fails.
-      void storeInputOnce(database, run).catch((error: unknown) =>
-        logger.debug({ err: error, run_id: run.run_id }, "the input of a run stays beside its state"),
-      );
+    storeInputOnce(database, run, logger);
     return {
       status: outcome.status,
       error,

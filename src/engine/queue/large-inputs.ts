@@ -6,6 +6,7 @@
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { encryptedParameter, statement } from "../../platform/database/statement.ts";
 import type { RunRow } from "../../platform/database/tables.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { withLargeStrings, withoutKnownStrings } from "../../state/checkpoints/read/large-strings.ts";
 import { LARGE_STRING_CHARACTERS } from "../../state/values/large-strings.ts";
@@ -41,17 +42,23 @@ const STORE = statement(
 );
 
 /** A string, or a part of the value. */
-export const hasLargeString = (value: unknown): boolean => {
+const hasLargeString = (value: unknown): boolean => {
   if (typeof value === "string") return value.length >= LARGE_STRING_CHARACTERS;
   if (typeof value !== "object" || value === null) return false;
   return Object.values(value).some(hasLargeString);
 };
 
-/** For a run that has ended. */
-export const storeInputOnce = async (
-  database: Database,
-  { thread_id, run_id, kwargs }: Pick<RunRow, "thread_id" | "run_id" | "kwargs">,
-): Promise<void> => {
+type EndedRun = Pick<RunRow, "thread_id" | "run_id" | "kwargs" | "delete_thread">;
+
+/** For a run that has ended. Nobody waits for it: if it fails, the input only takes more room. */
+export const storeInputOnce = (database: Database, run: EndedRun, logger: Logger): void => {
+  if (run.delete_thread || !hasLargeString(run.kwargs)) return;
+  store(database, run).catch((error: unknown) =>
+    logger.debug({ err: error, run_id: run.run_id }, "the input of a run stays beside its state"),
+  );
+};
+
+const store = async (database: Database, { thread_id, run_id, kwargs }: EndedRun): Promise<void> => {
   const text = JSON.stringify(kwargs);
   // A caller may write what looks like a reference.
   if (text.includes('"\\u0001')) return;

@@ -10,8 +10,8 @@ import { assertMayListen, isExposed, type Config } from "../../platform/config/c
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
 import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
-import { findPlacement } from "../../platform/database/distributed/placement.ts";
-import type { Queryable } from "../../platform/database/database.ts";
+import { findPlacement, type Placement } from "../../platform/database/distributed/placement.ts";
+import type { Database, DatabaseOptions, Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
@@ -72,6 +72,27 @@ const assertNoVectors = ({ encryption }: Queryable, index: StoreIndexConfig | un
   );
 };
 
+const openDatabase = async (
+  config: Config,
+  lifecycle: Lifecycle,
+  placement: Placement | undefined,
+  options: Pick<DatabaseOptions, "connectionString" | "searchAddresses" | "logger">,
+): Promise<Database> => {
+  const objects = await openObjectStore(objectStoreOf(config));
+  if (objects !== undefined) lifecycle.closing(objects);
+  return lifecycle.closing(
+    openPlacedDatabase(placement, {
+      ...options,
+      schema: config.databaseSchema,
+      poolSize: planGraphProcesses(config).mainPoolSize,
+      applicationName: "threadloom",
+      preparedStatements: config.databasePreparedStatements,
+      encryption: encryptionOf(config),
+      objects,
+    }),
+  );
+};
+
 /** Opens the parts that all other parts of a server share. */
 export const openFoundation = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
   const { development, logger, faults = NO_FAULTS, environment = {} } = parts;
@@ -90,21 +111,11 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const placement = await findPlacement(sessionConnectionString, schema);
   // A node does not see the sessions of others.
   const accelerators = placement === undefined ? configured : { ...configured, sessions: false };
-  const objects = await openObjectStore(objectStoreOf(config));
-  if (objects !== undefined) lifecycle.closing(objects);
-  const database = lifecycle.closing(
-    openPlacedDatabase(placement, {
-      connectionString,
-      searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
-      schema,
-      poolSize: planGraphProcesses(config).mainPoolSize,
-      applicationName: "threadloom",
-      preparedStatements,
-      encryption: encryptionOf(config),
-      objects,
-      logger,
-    }),
-  );
+  const database = await openDatabase(config, lifecycle, placement, {
+    connectionString,
+    searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
+    logger,
+  });
   await logClockDifference(database, logger);
   await assertEncryptionKeys(database);
   await assertObjectStore(database);

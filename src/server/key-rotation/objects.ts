@@ -3,7 +3,7 @@ import { EncryptionError, StartError } from "../../platform/domain/errors.ts";
 import { createEncryption } from "../../platform/encryption/encryption.ts";
 import { ENCRYPTED_PREFIX } from "../../platform/encryption/cipher.ts";
 import { replaceObject } from "../../state/checkpoints/upkeep/objects.ts";
-import type { TableCount, WalkOptions } from "./walk.ts";
+import type { TableCount, WalkOptions } from "./counts.ts";
 
 const ROWS_AT_ONCE = 100;
 const FIRST = "00000000-0000-0000-0000-000000000000";

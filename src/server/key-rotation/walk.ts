@@ -5,36 +5,11 @@ import { EncryptionError } from "../../platform/domain/errors.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { EncryptedRow, WalkedTable } from "./columns.ts";
 import { createKeyUse } from "./key-use.ts";
+import type { TableCount, WalkOptions } from "./counts.ts";
 import { walkObjects } from "./objects.ts";
 import { ENCRYPTED_TABLES } from "./tables.ts";
 
-/** Counts of rows. */
-export interface TableCount {
-  table: string;
-  rows: number;
-  /** A row may count under several keys. */
-  byKey: Map<string, number>;
-  /** Rows with values from before the first key. */
-  plain: number;
-  /** Rows with values of an earlier version, which are bound to no row. */
-  unbound: number;
-  reencrypted: number;
-  busy: number;
-  /** Rows that can't be decrypted although their keys are configured. */
-  unreadable: number;
-  /** Rows by missing key id. A column with a missing key is never stored. */
-  byMissingKey: Map<string, number>;
-}
-
-export interface WalkOptions {
-  database: Pick<Queryable, "query" | "objects">;
-  cipher: Cipher;
-  /** Stores re-encrypted values instead of only counting. */
-  writes: boolean;
-  /** Decrypts values of an earlier version; otherwise they count as unreadable. */
-  acceptsUnbound: boolean;
-  onProgress?: (count: TableCount) => void;
-}
+export type { TableCount, WalkOptions };
 
 const KEYS_AT_ONCE = 1_000;
 const ROWS_AT_ONCE = 100;

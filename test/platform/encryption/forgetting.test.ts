@@ -70,12 +70,12 @@ test("a key is not removed if a server encrypted with it after the check, and st
   await (await startServer([OLD, NEW])).close();
   const holding = new pg.Client({ connectionString: database.connectionString });
   await holding.connect();
-  await holding.query("begin; lock table threadloom.checkpoint_contents");
+  await holding.query("begin; lock table threadloom.checkpoint_writes");
   const forgetting = forget();
   await eventually("the check has reached the locked table", async () => {
     const waiting = await query(
       database,
-      "select from pg_locks where not granted and relation = 'threadloom.checkpoint_contents'::regclass",
+      "select from pg_locks where not granted and relation = 'threadloom.checkpoint_writes'::regclass",
     );
     return waiting.length > 0;
   });
