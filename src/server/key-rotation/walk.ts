@@ -1,8 +1,6 @@
-import type { Queryable } from "../../platform/database/database.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { statement, type Statement } from "../../platform/database/statement.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
 import type { EncryptedRow, WalkedTable } from "./columns.ts";
 import { createKeyUse } from "./key-use.ts";
 import type { TableCount, WalkOptions } from "./counts.ts";

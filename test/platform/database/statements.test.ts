@@ -57,7 +57,10 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
   [/thread_id = any ?\(\$1::uuid\[\]\)/, "several threads are deleted, pruned or locked"],
   [/^select \(select count\(\*\) from threadloom\.runs/, "figures"],
   [/^select count\(\*\) as total/, "counts"],
-  [/^select 1 from threadloom\.checkpoint_contents where object_id/, "whether objects are in use, at the start"],
+  [
+    /^select 1 from threadloom\.checkpoint_contents where object_id/,
+    "whether objects are in use, at the start",
+  ],
   [/^select count\(\*\)::int as expired/, "figures"],
   [/^select page\.\*|^select candidate\.\*|^select (total, )?thread_id, metadata ->> 'graph_id'/, "searches"],
   [/threadloom\.assistants a on a\.assistant_id/, "searches"],

@@ -1,8 +1,9 @@
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { MessagesAnnotation, StateGraph, Annotation } from "@langchain/langgraph";
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LARGE_STRING_CHARACTERS } from "../../../src/state/values/large-strings.ts";
+import { idBeside } from "../../../src/platform/database/queryable.ts";
 import { collected } from "../../helpers/collected.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
@@ -105,7 +106,7 @@ test("the storage of a thread counts a large string once", async () => {
 test("a copied thread has its own large strings", async () => {
   const text = aLargeString();
   const { threadId } = await aThreadWith(text);
-  const copyId = randomUUID();
+  const copyId = idBeside(opened.database, threadId);
   await opened.storage.copyThread(threadId, copyId);
   await opened.storage.deleteThread(threadId);
   expect(await stateOf(copyId)).toMatchObject({ report: text, messages: [{}, { content: text }, {}] });

@@ -1,8 +1,9 @@
 import { Annotation, StateGraph } from "@langchain/langgraph";
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openObjectStore, type ObjectStore } from "../../../src/platform/objects/object-store.ts";
+import { idBeside } from "../../../src/platform/database/queryable.ts";
 import { isPassing } from "../../../src/platform/database/passing-faults.ts";
 import { StateStorageError } from "../../../src/platform/domain/errors.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
@@ -107,7 +108,7 @@ test("the objects of a deleted thread are removed after an hour, but not those t
     "select object_id as object from threadloom.checkpoint_contents where thread_id = $1 and object_id is not null",
     [alone.threadId],
   );
-  const copyId = randomUUID();
+  const copyId = idBeside(opened.database, threadId);
   await opened.storage.copyThread(threadId, copyId);
   await opened.storage.deleteThread(threadId);
   await opened.storage.deleteThread(alone.threadId);

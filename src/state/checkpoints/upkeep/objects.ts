@@ -169,14 +169,30 @@ const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSi
   return moved;
 };
 
+/** The sum over all parts. Other parts go on if the object store fails for one; then this throws the error. */
+const sumOfParts = async (database: Database, work: (part: Database) => Promise<number>): Promise<number> => {
+  let fault: ObjectStoreError | undefined;
+  const counts = await askParts(database, async (part) => {
+    try {
+      return await work(part);
+    } catch (error) {
+      // `askParts` would take it for a node that is away.
+      if (!(error instanceof ObjectStoreError)) throw error;
+      fault = error;
+      return 0;
+    }
+  });
+  if (fault !== undefined) throw fault;
+  return counts.reduce((sum, count) => sum + count, 0);
+};
+
 /** Moves all large contents of the database to the object store. Returns their number. */
 export const moveLargeContents = async (
   database: Database,
   objects: ObjectStore,
   signal?: AbortSignal,
 ): Promise<number> => {
-  const moved = await askParts(database, (part) => moveOfPart(part, objects, signal));
-  return moved.reduce((sum, one) => sum + one, 0);
+  return await sumOfParts(database, (part) => moveOfPart(part, objects, signal));
 };
 
 /** Gives an object another text, such as one with another key. False: the content is gone or was changed meanwhile. */
@@ -236,8 +252,8 @@ export const removeUnusedObjects = async (
   objects: ObjectStore,
   signal?: AbortSignal,
 ): Promise<number> => {
-  let removed = 0;
-  await askParts(database, async (part) => {
+  return await sumOfParts(database, async (part) => {
+    let removed = 0;
     for (let isLast = false; !isLast && signal?.aborted !== true;) {
       const unused = await FIND_UNUSED.query<{ threadId: string; objectId: string }>(part, {});
       for (const object of unused) {
@@ -247,6 +263,6 @@ export const removeUnusedObjects = async (
       }
       isLast = unused.length < OBJECTS_AT_ONCE;
     }
+    return removed;
   });
-  return removed;
 };
