@@ -20,6 +20,7 @@ import { deathsBeforeEnds } from "./scenarios/deaths-before-ends.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
+import { movedValues } from "./scenarios/object-store.ts";
 import { movedShards, nodeAwayForLong, stoppedCoordinator, stoppedNode } from "./scenarios/cluster.ts";
 import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
@@ -75,6 +76,7 @@ const SCENARIOS: Scenario[] = [
   stoppedCoordinator(),
   movedShards({ moves: 6 }),
   nodeAwayForLong(),
+  movedValues({ rounds: 9 }),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */
