@@ -8,7 +8,7 @@ import { askParts, type Database, type Queryable } from "../../../platform/datab
 import { statement } from "../../../platform/database/statement.ts";
 import type { ObjectStore } from "../../../platform/objects/object-store.ts";
 import { ENCRYPTED_PREFIX, isEncrypted } from "../../../platform/encryption/cipher.ts";
-import { isPassing } from "../../../platform/database/passing-faults.ts";
+import { logFailure } from "../../../platform/database/outages.ts";
 import { ObjectStoreError, StartError } from "../../../platform/domain/errors.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { startPeriodic } from "../../../platform/lib/periodic.ts";
@@ -41,10 +41,12 @@ on conflict do nothing
 returning thread_id as "threadId", object_id as "objectId", hash`,
 );
 
+/** The object of the failed upload may be stored all the same. */
 const RELEASE = statement(
-  { objectIds: "uuid[]" },
-  (sql) => `update threadloom.unused_objects set hash = null
-  where hash is not null and object_id = any(${sql.objectIds})`,
+  { failedId: "uuid", objectIds: "uuid[]" },
+  (sql) => `with unasked as (
+  delete from threadloom.unused_objects where object_id = any(${sql.objectIds}) and hash is not null)
+update threadloom.unused_objects set hash = null where object_id = ${sql.failedId}`,
 );
 
 const READ = statement(
@@ -159,8 +161,8 @@ const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSi
         const [row] = await READ.query<{ content: string }>(part, content);
         if (row !== undefined && (await upload(part, objects, content, row.content))) moved += 1;
       } catch (error) {
-        // The object may be stored all the same, so its note stays.
-        await RELEASE.query(part, { objectIds: claimed.slice(index).map(({ objectId }) => objectId) });
+        const objectIds = claimed.slice(index + 1).map(({ objectId }) => objectId);
+        await RELEASE.query(part, { failedId: content.objectId, objectIds });
         throw error;
       }
     }
@@ -210,6 +212,8 @@ export const replaceObject = async (
 
 const MOVE_EVERY_MS = 5_000;
 const REMOVE_EVERY_MS = 600_000;
+/** Each try leaves a note of an unused object. */
+const REST_MS = 30_000;
 
 /** Moves contents and removes unused objects, until it is closed. Every server may do it. */
 export const startMovingContents = (
@@ -219,23 +223,37 @@ export const startMovingContents = (
 ): { close(): Promise<void> } => {
   const closing = new AbortController();
   const { signal } = closing;
-  const log = (message: string) => (error: unknown) =>
-    logger[error instanceof ObjectStoreError ? "warn" : isPassing(error) ? "debug" : "warn"](
-      { err: error },
-      message,
-    );
+  /** After a failure of the object store. */
+  let restsUntil: number | undefined;
+  const resting =
+    (work: () => Promise<number>): (() => Promise<void>) =>
+    async () => {
+      if (restsUntil !== undefined && performance.now() < restsUntil) return;
+      try {
+        if ((await work()) === 0 || restsUntil === undefined) return;
+        restsUntil = undefined;
+        logger.info("the object store is back again");
+      } catch (error) {
+        if (!(error instanceof ObjectStoreError)) throw error;
+        const reason = `${error.message} ${error.cause instanceof Error ? error.cause.message : ""}`.trim();
+        if (restsUntil === undefined)
+          logger.error(
+            { reason },
+            "the object store is away, or refuses this server; new values stay in the database",
+          );
+        restsUntil = performance.now() + REST_MS;
+      }
+    };
   const periodic = [
     startPeriodic({
       everyMs: MOVE_EVERY_MS,
-      work: () => moveLargeContents(database, objects, signal),
-      onError: log(
-        "large values could not be moved to the object store; they stay in the database until then",
-      ),
+      work: resting(() => moveLargeContents(database, objects, signal)),
+      onError: logFailure(logger, "large values could not be moved to the object store"),
     }),
     startPeriodic({
       everyMs: REMOVE_EVERY_MS,
-      work: () => removeUnusedObjects(database, objects, signal),
-      onError: log("unused objects could not be removed from the object store"),
+      work: resting(() => removeUnusedObjects(database, objects, signal)),
+      onError: logFailure(logger, "unused objects could not be removed from the object store"),
     }),
   ];
   return {
