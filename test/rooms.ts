@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
  * stands for the files in the district's own folder.
  */
 const DISTRICTS = {
-  platform: ["lib", "domain", "objects", "encryption", "database", "config", "telemetry", "metrics"],
+  platform: ["lib", "domain", "encryption", "database", "config", "telemetry", "metrics"],
   state: ["values", "checkpoints"],
   graphs: ["project", "."],
   access: ["."],

@@ -20,7 +20,7 @@ import { isUnusable, unusableReason } from "../platform/database/passing-faults.
 import { StartError } from "../platform/domain/errors.ts";
 import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
-import { openObjectStore } from "../platform/objects/object-store.ts";
+import { openObjectStore } from "../platform/database/object-store.ts";
 import { fileExists } from "../platform/lib/file-exists.ts";
 import { createLogger, type Logger } from "../platform/lib/logger.ts";
 import { readGraphConfig } from "../graphs/project/langgraph-json.ts";

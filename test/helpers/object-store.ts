@@ -5,7 +5,7 @@ import type { Server } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { ObjectStoreSetup } from "../../src/platform/objects/object-store.ts";
+import type { ObjectStoreSetup } from "../../src/platform/database/object-store.ts";
 import { freePort } from "./free-port.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

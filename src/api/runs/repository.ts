@@ -5,7 +5,7 @@ import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
-import { wholeInput } from "../../engine/queue/large-inputs.ts";
+import { withWholeInput } from "../../engine/queue/large-inputs.ts";
 import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import { runVisible } from "../../engine/queue/run-visible.ts";
@@ -18,7 +18,8 @@ const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
   `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
 )}, octet_length(r.kwargs::text) + coalesce(r.string_bytes, 0) as kwargs_bytes, r.string_bytes`;
 
-type BoundedRow = RunRow & { kwargs_bytes: number; string_bytes: number | null };
+type StoredRow = RunRow & { string_bytes: number | null };
+type BoundedRow = StoredRow & { kwargs_bytes: number };
 
 /** Waiters read this every second, so it omits the input. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
@@ -106,14 +107,14 @@ const findRun = (columns: string) =>
     (sql) => `select ${columns} from threadloom.runs r
     where r.run_id = ${sql.runId} and r.thread_id = ${sql.threadId} and ${sql.visible}`,
   );
-const FIND = findRun(SHOWN_COLUMNS);
+const FIND = findRun(`${SHOWN_COLUMNS}, r.string_bytes`);
 const FIND_TO_EXECUTE = findRun(`${RUN_COLUMNS}, r.auth_user`);
 const FIND_BOUNDED = findRun(BOUNDED_COLUMNS);
 const FIND_AWAITED = findRun("status, error, worker_id, reader_id, delete_thread");
 
 const FIND_ALL = statement(
   { runIds: "uuid[]", visible: "fragment" },
-  (sql) => `select ${RUN_COLUMNS} from threadloom.runs r where r.run_id = any(${sql.runIds})
+  (sql) => `select ${RUN_COLUMNS}, r.string_bytes from threadloom.runs r where r.run_id = any(${sql.runIds})
     and ${sql.visible}`,
 );
 
@@ -141,8 +142,9 @@ export const createRunRepository = (database: Database) => ({
     run: RunSelector,
     queryable: Queryable = database,
   ): Promise<RunRow | undefined> {
-    const rows = await FIND.query<RunRow>(queryable, { ...run, visible: runVisible(visibility) });
-    return openRuns(queryable, rows)[0];
+    const rows = await FIND.query<StoredRow>(queryable, { ...run, visible: runVisible(visibility) });
+    const [row] = openRuns(queryable, rows);
+    return row && (await withWholeInput(queryable, row));
   },
 
   async findToExecute(
@@ -162,11 +164,10 @@ export const createRunRepository = (database: Database) => ({
     const visible = runVisible(visibility);
     const [row] = await FIND_BOUNDED.query<BoundedRow>(database, { ...run, visible });
     if (row === undefined) return undefined;
-    const isLarge = row.kwargs_bytes > LARGE_ANSWER_BYTES;
-    if (isLarge) await budget.reserve(row.kwargs_bytes);
-    const found = isLarge ? await this.find(visibility, run) : database.encryption.decrypted("runs", row);
-    if (found === undefined || row.string_bytes === null) return found;
-    return { ...found, kwargs: await wholeInput(database, run.threadId, found.kwargs) };
+    if (row.kwargs_bytes <= LARGE_ANSWER_BYTES)
+      return await withWholeInput(database, database.encryption.decrypted("runs", row));
+    await budget.reserve(row.kwargs_bytes);
+    return await this.find(visibility, run);
   },
 
   async findAwaited(visibility: Visibility<"threads">, run: RunSelector): Promise<AwaitedRunRow | undefined> {
@@ -178,8 +179,9 @@ export const createRunRepository = (database: Database) => ({
   /** In the order of the ids; deleted runs are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
     const visible = runVisible(visibility);
-    const rows = openRuns(database, await FIND_ALL.query<RunRow>(database, { runIds, visible }));
-    const byId = new Map(rows.map((row) => [row.run_id, row]));
+    const rows = openRuns(database, await FIND_ALL.query<StoredRow>(database, { runIds, visible }));
+    const byId = new Map<string, RunRow>();
+    for (const row of rows) byId.set(row.run_id, await withWholeInput(database, row));
     return runIds.flatMap((id) => byId.get(id) ?? []);
   },
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Environment } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { openObjectStore } from "../../platform/objects/object-store.ts";
+import { openObjectStore } from "../../platform/database/object-store.ts";
 import { objectStoreIn } from "../own-database.ts";
 import { fail, ok, type Check } from "./checks.ts";
 

@@ -4,6 +4,8 @@ import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
+import { retryPassing } from "../../platform/database/passing-faults.ts";
+import { ObjectStoreError } from "../../platform/domain/errors.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -28,6 +30,8 @@ export interface OutcomesParts {
  * connection time-out, so an unreachable database is not mistaken for a hang.
  */
 const READ_WITHIN_MS = 15_000;
+/** Then the run ends without what its thread's state would say. */
+const OBJECT_STORE_PATIENCE_MS = 60_000;
 
 const sentenceOf = ({ interrupt_ids: [id, ...others] }: ResumeRefusal): string =>
   id === undefined
@@ -49,7 +53,8 @@ export const createOutcomes = ({
       const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
       return await graph.getState({ configurable: { thread_id: run.thread_id } });
     };
-    return await within(readWithinMs, read());
+    const after = (error: unknown): boolean => error instanceof ObjectStoreError;
+    return await retryPassing(() => within(readWithinMs, read()), { forMs: OBJECT_STORE_PATIENCE_MS, after });
   };
 
   const readThreadState = async (
@@ -73,7 +78,7 @@ export const createOutcomes = ({
       return await readThreadState(run);
     } catch (error) {
       // A factory's own unreachable database must not keep the run from ending.
-      if (database.isLoss(error)) throw error;
+      if (database.isLoss(error) && !(error instanceof ObjectStoreError)) throw error;
       logger.warn(
         { err: markedOfGraph(error), run_id: run.run_id },
         "the pending interrupts of a thread could not be read",
@@ -89,7 +94,7 @@ export const createOutcomes = ({
     try {
       return toWireJson((await stateOf(run)).values);
     } catch (error) {
-      if (database.isLoss(error)) throw error;
+      if (database.isLoss(error) && !(error instanceof ObjectStoreError)) throw error;
       logger.warn(
         { err: markedOfGraph(error), run_id: run.run_id },
         "the values of a run that ended could not be read",

@@ -3,7 +3,7 @@ import {
   withoutKnownStrings,
   type TextsWithoutStrings,
 } from "../../state/checkpoints/read/large-strings.ts";
-import { LARGE_STRING_CHARACTERS } from "../../state/values/large-strings.ts";
+import { containsLargeString } from "../../state/values/large-strings.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
@@ -189,10 +189,10 @@ export const createEventLog = (
   /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
   async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
     const begunAt = performance.now();
-    const mayHaveLargeStrings = events.some(({ data }) => data.length >= LARGE_STRING_CHARACTERS);
+    const hasLargeStrings = events.some(({ data }) => containsLargeString(data));
     const write = async (isRetry: boolean): Promise<void> => {
       try {
-        const rows = mayHaveLargeStrings
+        const rows = hasLargeStrings
           ? await database.transaction(async (transaction) => {
               const texts = events.map(({ data }) => data);
               const stored = await withoutKnownStrings(transaction, source.threadId, texts);

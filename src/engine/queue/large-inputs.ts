@@ -7,7 +7,6 @@ import type { Database, Queryable } from "../../platform/database/database.ts";
 import { encryptedParameter, statement } from "../../platform/database/statement.ts";
 import type { RunRow } from "../../platform/database/tables.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
 import { withLargeStrings, withoutKnownStrings } from "../../state/checkpoints/read/large-strings.ts";
 import { LARGE_STRING_CHARACTERS } from "../../state/values/large-strings.ts";
 
@@ -52,13 +51,14 @@ type EndedRun = Pick<RunRow, "thread_id" | "run_id" | "kwargs" | "delete_thread"
 
 /** For a run that has ended. Nobody waits for it: if it fails, the input only takes more room. */
 export const storeInputOnce = (database: Database, run: EndedRun, logger: Logger): void => {
-  if (run.delete_thread || !hasLargeString(run.kwargs)) return;
+  if (run.delete_thread) return;
   store(database, run).catch((error: unknown) =>
     logger.debug({ err: error, run_id: run.run_id }, "the input of a run stays beside its state"),
   );
 };
 
 const store = async (database: Database, { thread_id, run_id, kwargs }: EndedRun): Promise<void> => {
+  if (!hasLargeString(kwargs)) return;
   const text = JSON.stringify(kwargs);
   // A caller may write what looks like a reference.
   if (text.includes('"\\u0001')) return;
@@ -76,16 +76,24 @@ const store = async (database: Database, { thread_id, run_id, kwargs }: EndedRun
   });
 };
 
-/** The input as the caller sent it, of a row with `string_bytes`. */
-export const wholeInput = async (
+/** The row with the input as the caller sent it. */
+export const withWholeInput = async <Row extends Pick<RunRow, "thread_id" | "kwargs">>(
+  queryable: Queryable,
+  row: Row & { string_bytes: number | null },
+): Promise<Row> =>
+  row.string_bytes === null
+    ? row
+    : { ...row, kwargs: await wholeInput(queryable, row.thread_id, row.kwargs) };
+
+const wholeInput = async (
   queryable: Queryable,
   threadId: string,
-  kwargs: JsonObject,
-): Promise<JsonObject> => {
+  kwargs: RunRow["kwargs"],
+): Promise<RunRow["kwargs"]> => {
   const text = JSON.stringify(kwargs).replace(
     REFERENCE,
     (_, reference: string) => `\u0001${reference}\u0001`,
   );
   const [whole = text] = await withLargeStrings(queryable, threadId, [text]);
-  return JSON.parse(whole) as JsonObject;
+  return JSON.parse(whole) as RunRow["kwargs"];
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ObjectStoreSetup } from "../objects/object-store.ts";
+import type { ObjectStoreSetup } from "../database/object-store.ts";
 import type { Options, ValuesOf } from "./option.ts";
 
 const isBucketUrl = (value: string): boolean =>

@@ -4,7 +4,7 @@ import { createEncryption, type Encryption } from "../encryption/encryption.ts";
 import { parseStoredJson } from "../encryption/json.ts";
 import { openCipher, type EncryptionSetup } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { ObjectStore } from "../objects/object-store.ts";
+import type { ObjectStore } from "./object-store.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import {

@@ -1,5 +1,5 @@
 import { newId } from "../lib/ids.ts";
-import type { ObjectStore } from "../objects/object-store.ts";
+import type { ObjectStore } from "./object-store.ts";
 import type { Encryption } from "../encryption/encryption.ts";
 
 /** The id of one thread, or of several. */

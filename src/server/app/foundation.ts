@@ -39,7 +39,7 @@ import { createReloadingGraphs } from "../../graphs/reloading.ts";
 import type { Development } from "./development.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
 import { objectStoreOf } from "../../platform/config/object-store-options.ts";
-import { openObjectStore } from "../../platform/objects/object-store.ts";
+import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isTelemetryOn } from "../../platform/telemetry/telemetry.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import { callerLimitsOf } from "./limits.ts";

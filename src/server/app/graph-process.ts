@@ -6,7 +6,7 @@ import { createAuthorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
-import { openObjectStore } from "../../platform/objects/object-store.ts";
+import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";

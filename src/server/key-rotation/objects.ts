@@ -1,18 +1,23 @@
+import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { statement } from "../../platform/database/statement.ts";
-import { EncryptionError, StartError } from "../../platform/domain/errors.ts";
+import { EncryptionError, StartError, StateStorageError } from "../../platform/domain/errors.ts";
 import { createEncryption } from "../../platform/encryption/encryption.ts";
 import { ENCRYPTED_PREFIX } from "../../platform/encryption/cipher.ts";
 import { replaceObject } from "../../state/checkpoints/upkeep/objects.ts";
 import type { TableCount, WalkOptions } from "./counts.ts";
 
 const ROWS_AT_ONCE = 100;
+const RETRY_MS = 30_000;
 const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /** Index: checkpoint_contents_by_object. */
 const PAGE = statement(
-  { after: "uuid" },
+  { objectAfter: "uuid", threadAfter: "uuid", hashAfter: "uuid" },
   (sql) => `select thread_id as "threadId", hash, object_id as "objectId", content as head
-  from threadloom.checkpoint_contents where object_id > ${sql.after} order by object_id limit ${ROWS_AT_ONCE}`,
+  from threadloom.checkpoint_contents
+  where object_id is not null
+    and (object_id, thread_id, hash) > (${sql.objectAfter}, ${sql.threadAfter}, ${sql.hashAfter})
+  order by object_id, thread_id, hash limit ${ROWS_AT_ONCE}`,
 );
 
 interface Row {
@@ -21,6 +26,8 @@ interface Row {
   objectId: string;
   head: string;
 }
+
+const placeOf = ({ objectId, threadId, hash }: Row): string => `${objectId} ${threadId} ${hash}`;
 
 /** Counts the contents in the object store by their keys. `writes`: stores them with the newest key. */
 export const walkObjects = async (
@@ -49,20 +56,23 @@ export const walkObjects = async (
       if (await replaceObject(database, objects, row, text)) count.reencrypted += 1;
       else count.busy += 1;
     } catch (error) {
-      if (!(error instanceof EncryptionError)) throw error;
+      if (!(error instanceof EncryptionError || error instanceof StateStorageError)) throw error;
       count.unreadable += 1;
     }
   };
-  let after = FIRST;
+  const query = (source: Parameters<typeof PAGE.query>[1]): Promise<Row[]> =>
+    retryPassing(() => PAGE.query<Row>(database, source), { forMs: RETRY_MS });
+  let last: Row = { objectId: FIRST, threadId: FIRST, hash: FIRST, head: "" };
   for (;;) {
     // Each part of a distributed database answers with a page.
-    const rows = (await PAGE.query<Row>(database, { after }))
-      .sort((one, other) => (one.objectId < other.objectId ? -1 : 1))
+    const { objectId: objectAfter, threadId: threadAfter, hash: hashAfter } = last;
+    const rows = (await query({ objectAfter, threadAfter, hashAfter }))
+      .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1))
       .slice(0, ROWS_AT_ONCE);
     for (const row of rows) await take(row);
     count.rows += rows.length;
     onProgress?.(count);
     if (rows.length < ROWS_AT_ONCE) return;
-    after = rows.at(-1)!.objectId;
+    last = rows.at(-1)!;
   }
 };

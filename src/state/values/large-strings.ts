@@ -19,7 +19,7 @@ export interface LargeStringReference {
 
 /**
  * Replaces the large strings of a JSON text by references. `keep` returns the hash of a literal, or undefined if the
- * literal has to stay. A text that is itself a string stays.
+ * literal has to stay.
  */
 export const takeOutLargeStrings = (text: string, keep: (literal: string) => string | undefined): string => {
   if (text.length < LARGE_STRING_CHARACTERS) return text;
@@ -27,7 +27,7 @@ export const takeOutLargeStrings = (text: string, keep: (literal: string) => str
   let copied = 0;
   for (let start = text.indexOf('"'); start !== -1;) {
     const end = endOfString(text, start);
-    if (end - start >= LARGE_STRING_CHARACTERS && end - start < text.length) {
+    if (end - start >= LARGE_STRING_CHARACTERS) {
       const literal = text.slice(start, end);
       const hash = keep(literal);
       if (hash !== undefined) {
@@ -52,6 +52,17 @@ const isEscaped = (text: string, index: number): boolean => {
   return (index - first) % 2 === 1;
 };
 
+/** Whether a JSON text has a large string. */
+export const containsLargeString = (text: string): boolean => {
+  let found = false;
+  takeOutLargeStrings(text, () => {
+    found = true;
+    return undefined;
+  });
+  return found;
+};
+
+/** Whether a text refers to large strings. */
 export const hasLargeStrings = (text: string): boolean => text.includes(MARK);
 
 /** In their order, with repetitions. */

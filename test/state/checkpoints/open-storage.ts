@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
-import type { ObjectStore } from "../../../src/platform/objects/object-store.ts";
+import type { ObjectStore } from "../../../src/platform/database/object-store.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
 import { freshDatabase, testPlacement } from "../../helpers/database.ts";
 

@@ -11,7 +11,7 @@ export interface StoredContent {
 
 const OBJECTS_AT_ONCE = 8;
 
-/** The texts in the order of the rows, from the object store if they are there. */
+/** The texts in the order of the rows, from the object store if they are there. Leaves out missing objects. */
 export const readContents = async (
   { encryption, objects }: Pick<Queryable, "encryption" | "objects">,
   stored: readonly StoredContent[],
@@ -24,10 +24,17 @@ export const readContents = async (
     return stored.map(({ hash, content }) => opened(hash, content));
   if (objects === undefined)
     throw new StateStorageError("A stored value is in an object store, and OBJECT_STORE_URL is not set.");
-  const textOf = async ({ hash, content, objectId }: StoredContent) =>
-    opened(hash, objectId === null ? content : await objects.read(objectId));
+  const textOf = async ({ hash, content, objectId }: StoredContent) => {
+    try {
+      return [opened(hash, objectId === null ? content : await objects.read(objectId))];
+    } catch (error) {
+      // Fails the reads that need it, as a missing row does, and not those of other threads.
+      if (error instanceof StateStorageError) return [];
+      throw error;
+    }
+  };
   const texts: Array<{ hash: string; text: string }> = [];
   for (let start = 0; start < stored.length; start += OBJECTS_AT_ONCE)
-    texts.push(...(await Promise.all(stored.slice(start, start + OBJECTS_AT_ONCE).map(textOf))));
+    texts.push(...(await Promise.all(stored.slice(start, start + OBJECTS_AT_ONCE).map(textOf))).flat());
   return texts;
 };

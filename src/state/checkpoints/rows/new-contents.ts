@@ -23,7 +23,8 @@ export class NewContents {
 
   /** Returns the hash. */
   add(wholeText: string): string {
-    const text = this.withoutLargeStrings(wholeText);
+    // A string alone is itself the content.
+    const text = wholeText.startsWith('"') ? wholeText : this.withoutLargeStrings(wholeText);
     const hash = contentHash(text, this.encryption);
     if (!this.knownHashes.has(hash)) {
       this.knownHashes.add(hash);

@@ -57,7 +57,7 @@ export class ValueWriter {
   /** For a task's write. `storeWritten` makes the stored form. */
   prepareWrite(value: unknown): WrittenValue {
     const { text: wholeText, lists } = this.toText(value);
-    const text = this.contents.withoutLargeStrings(wholeText);
+    const text = typeof value === "string" ? wholeText : this.contents.withoutLargeStrings(wholeText);
     const isArray = Array.isArray(value) && lists.length === 0;
     return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };
   }

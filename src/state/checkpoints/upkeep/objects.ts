@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { askParts, type Database, type Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
-import type { ObjectStore } from "../../../platform/objects/object-store.ts";
+import type { ObjectStore } from "../../../platform/database/object-store.ts";
 import { ENCRYPTED_PREFIX, isEncrypted } from "../../../platform/encryption/cipher.ts";
 import { logFailure } from "../../../platform/database/outages.ts";
 import { ObjectStoreError, StartError } from "../../../platform/domain/errors.ts";
@@ -17,6 +17,8 @@ import { LARGE_STRING_CHARACTERS } from "../../values/large-strings.ts";
 /** Of one statement. */
 const CONTENTS_AT_ONCE = 8;
 const OBJECTS_AT_ONCE = 100;
+/** One object may be refused for its size; two in a row say that the store is away. */
+const FAILURES_IN_A_ROW = 2;
 /** Longer than an upload with its retries. */
 const ON_THEIR_WAY = "10 minutes";
 /** Whoever has just read the row may still ask for the object. */
@@ -41,12 +43,10 @@ on conflict do nothing
 returning thread_id as "threadId", object_id as "objectId", hash`,
 );
 
-/** The object of the failed upload may be stored all the same. */
 const RELEASE = statement(
-  { failedId: "uuid", objectIds: "uuid[]" },
-  (sql) => `with unasked as (
-  delete from threadloom.unused_objects where object_id = any(${sql.objectIds}) and hash is not null)
-update threadloom.unused_objects set hash = null where object_id = ${sql.failedId}`,
+  { objectIds: "uuid[]" },
+  (sql) =>
+    `delete from threadloom.unused_objects where object_id = any(${sql.objectIds}) and hash is not null`,
 );
 
 const READ = statement(
@@ -88,23 +88,30 @@ const NOTE = statement(
   on conflict do nothing returning object_id as "objectId"`,
 );
 
-/** Copies of a thread share its objects. Indexes: unused_objects_by_age, checkpoint_contents_by_object. */
-const FIND_UNUSED = statement(
+/** Index: unused_objects_by_age. */
+const FIND_OLD = statement(
   {},
-  () => `
-with old as materialized (
-  select thread_id, object_id from threadloom.unused_objects
-  where since < now() - interval '${UNUSED_FOR}' order by since limit ${OBJECTS_AT_ONCE} for update skip locked
-),
-used as (
-  delete from threadloom.unused_objects u using old
-  where u.thread_id = old.thread_id and u.object_id = old.object_id
-    and exists (select from threadloom.checkpoint_contents c where c.object_id = old.object_id)
-)
-update threadloom.unused_objects u set removing = true from old
-where u.thread_id = old.thread_id and u.object_id = old.object_id
-  and not exists (select from threadloom.checkpoint_contents c where c.object_id = old.object_id)
-returning u.thread_id as "threadId", u.object_id as "objectId"`,
+  () => `select thread_id as "threadId", object_id as "objectId" from threadloom.unused_objects
+  where since < now() - interval '${UNUSED_FOR}' order by since limit ${OBJECTS_AT_ONCE}`,
+);
+
+/** Copies of a thread share its objects, and may be in other parts. Index: checkpoint_contents_by_object. */
+const FIND_USED = statement(
+  { objectIds: "uuid[]" },
+  (sql) => `select distinct object_id as "objectId" from threadloom.checkpoint_contents
+  where object_id = any(${sql.objectIds})`,
+);
+
+/** No row refers to the objects, so no copy will. Returns those that no upload has just finished. */
+const MARK = statement(
+  { objectIds: "uuid[]" },
+  (sql) => `update threadloom.unused_objects set removing = true where object_id = any(${sql.objectIds})
+  returning thread_id as "threadId", object_id as "objectId"`,
+);
+
+const FORGET_USED = statement(
+  { objectIds: "uuid[]" },
+  (sql) => `delete from threadloom.unused_objects where object_id = any(${sql.objectIds})`,
 );
 
 const FORGET_REMOVED = statement(
@@ -127,6 +134,11 @@ export const assertObjectStore = async (database: Database): Promise<void> => {
   );
 };
 
+interface UnusedObject {
+  threadId: string;
+  objectId: string;
+}
+
 interface MovedContent {
   threadId: string;
   hash: string;
@@ -143,31 +155,39 @@ const upload = async (
   objects: ObjectStore,
   { threadId, hash, objectId }: MovedContent,
   text: string,
-  before?: string,
+  { before, signal }: { before?: string; signal?: AbortSignal | undefined } = {},
 ): Promise<boolean> => {
-  await objects.write(objectId, text);
+  await objects.write(objectId, text, signal);
   const digest = createHash("sha256").update(text).digest("hex");
   const source = { threadId, hash, objectId, head: headOf(text), digest, before };
   return (await STORE.query(part, source)).length > 0;
 };
 
+/** A failed upload may have stored its object, so the claim stays until others may take it. */
 const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSignal): Promise<number> => {
   let moved = 0;
+  let fault: ObjectStoreError | undefined;
   await FREE_CLAIMS.query(part, {});
   while (signal?.aborted !== true) {
     const claimed = await CLAIM.query<MovedContent>(part, {});
+    let failures = 0;
     for (const [index, content] of claimed.entries()) {
+      const [row] = await READ.query<{ content: string }>(part, content);
       try {
-        const [row] = await READ.query<{ content: string }>(part, content);
-        if (row !== undefined && (await upload(part, objects, content, row.content))) moved += 1;
+        if (row !== undefined && (await upload(part, objects, content, row.content, { signal }))) moved += 1;
+        failures = 0;
       } catch (error) {
-        const objectIds = claimed.slice(index + 1).map(({ objectId }) => objectId);
-        await RELEASE.query(part, { failedId: content.objectId, objectIds });
+        if (!(error instanceof ObjectStoreError)) throw error;
+        fault = error;
+        failures += 1;
+        if (failures < FAILURES_IN_A_ROW) continue;
+        await RELEASE.query(part, { objectIds: claimed.slice(index + 1).map(({ objectId }) => objectId) });
         throw error;
       }
     }
     if (claimed.length < CONTENTS_AT_ONCE) break;
   }
+  if (fault !== undefined) throw fault;
   return moved;
 };
 
@@ -206,7 +226,8 @@ export const replaceObject = async (
 ): Promise<boolean> => {
   const [noted] = await NOTE.query<{ objectId: string }>(database, { threadId, hash });
   return (
-    noted !== undefined && (await upload(database, objects, { threadId, hash, ...noted }, text, objectId))
+    noted !== undefined &&
+    (await upload(database, objects, { threadId, hash, ...noted }, text, { before: objectId }))
   );
 };
 
@@ -230,10 +251,11 @@ export const startMovingContents = (
     async () => {
       if (restsUntil !== undefined && performance.now() < restsUntil) return;
       try {
-        if ((await work()) === 0 || restsUntil === undefined) return;
+        const count = await work();
+        if (restsUntil !== undefined && count > 0) logger.info("the object store is back again");
         restsUntil = undefined;
-        logger.info("the object store is back again");
       } catch (error) {
+        if (signal.aborted) return;
         if (!(error instanceof ObjectStoreError)) throw error;
         const reason = `${error.message} ${error.cause instanceof Error ? error.cause.message : ""}`.trim();
         if (restsUntil === undefined)
@@ -272,14 +294,20 @@ export const removeUnusedObjects = async (
 ): Promise<number> => {
   return await sumOfParts(database, async (part) => {
     let removed = 0;
-    for (let isLast = false; !isLast && signal?.aborted !== true;) {
-      const unused = await FIND_UNUSED.query<{ threadId: string; objectId: string }>(part, {});
-      for (const object of unused) {
-        await objects.remove(object.objectId);
+    while (signal?.aborted !== true) {
+      const old = await FIND_OLD.query<UnusedObject>(part, {});
+      if (old.length === 0) break;
+      const objectIds = old.map(({ objectId }) => objectId);
+      const used = await FIND_USED.query<{ objectId: string }>(database, { objectIds });
+      const usedIds = new Set(used.map(({ objectId }) => objectId));
+      const unused = old.filter(({ objectId }) => !usedIds.has(objectId));
+      const unusedIds = unused.map(({ objectId }) => objectId);
+      for (const object of await MARK.query<UnusedObject>(part, { objectIds: unusedIds })) {
+        await objects.remove(object.objectId, signal);
         await FORGET_REMOVED.query(part, object);
         removed += 1;
       }
-      isLast = unused.length < OBJECTS_AT_ONCE;
+      await FORGET_USED.query(part, { objectIds: [...usedIds] });
     }
     return removed;
   });

@@ -46,9 +46,10 @@ const stringsOfRows = (
 ): Array<{ hashes: string; bytes: number | null }> | null =>
   rows.some((texts) => texts.some(hasLargeStrings))
     ? rows.map((texts) => {
-        const bytesOf = new Map(texts.flatMap(largeStringsOf).map(({ hash, bytes }) => [hash, bytes]));
-        const bytes = [...bytesOf.values()].reduce((sum, one) => sum + one, 0);
-        return { hashes: [...bytesOf.keys()].join(), bytes: bytes || null };
+        const strings = texts.flatMap(largeStringsOf);
+        // A reader gets each repetition.
+        const bytes = strings.reduce((sum, one) => sum + one.bytes, 0);
+        return { hashes: [...new Set(strings.map(({ hash }) => hash))].join(), bytes: bytes || null };
       })
     : null;
 const ofElements = ({ elements }: Pick<Batch, "elements">) =>

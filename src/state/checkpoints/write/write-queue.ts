@@ -8,6 +8,7 @@ import {
   ThreadChangedError,
   UNIQUE_VIOLATION,
 } from "../../../platform/domain/errors.ts";
+import { wholeLength } from "../../values/large-strings.ts";
 import { toBatch, type QueueItem } from "./batch.ts";
 import type { AttemptOptions } from "../types.ts";
 import type { ThreadElements } from "../lists/element-cache.ts";
@@ -206,7 +207,7 @@ const charactersOf = ({ checkpoint, writes, elements, contents }: QueueItem): nu
     for (const { text } of checkpoint.channels.values()) sum += text?.length ?? 0;
   }
   if (writes !== undefined) for (const [, { text }] of writes.writes.values()) sum += text.length;
-  for (const { texts } of elements) for (const text of texts) sum += text.length;
-  for (const { text } of contents) sum += text.length;
+  for (const { texts } of elements) for (const text of texts) sum += wholeLength(text);
+  for (const { text, wholeText = text } of contents) sum += wholeText.length;
   return sum;
 };

@@ -5,9 +5,9 @@ import { ObjectStoreError, StartError, StateStorageError } from "../domain/error
 export interface ObjectStore {
   /** Throws StateStorageError if there is no such object. All methods throw ObjectStoreError. */
   read(key: string): Promise<string>;
-  write(key: string, text: string): Promise<void>;
+  write(key: string, text: string, signal?: AbortSignal): Promise<void>;
   /** Succeeds also without such an object. */
-  remove(key: string): Promise<void>;
+  remove(key: string, signal?: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -23,7 +23,9 @@ const PACKAGE = "@aws-sdk/client-s3";
 const TRIES = 4;
 const CONNECT_MS = 5_000;
 /** Without a byte from the store. */
-const SILENCE_MS = 30_000;
+const SILENCE_MS = 20_000;
+/** Of all tries together. */
+const CALL_MS = 60_000;
 /** What most stores other than AWS expect. */
 const REGION_OF_OTHERS = "us-east-1";
 
@@ -49,10 +51,12 @@ export const openObjectStore = async <Setup extends ObjectStoreSetup | undefined
   const { url, endpoint, region } = setup;
   const { S3Client, GetObjectCommand, PutObjectCommand, DeleteObjectCommand } = await load();
   const { hostname: Bucket, pathname } = new URL(url);
-  const prefix = pathname.replace(/^\/+/, "").replace(/([^/])$/, "$1/");
+  const prefix = decodeURIComponent(pathname)
+    .replace(/^\/+/, "")
+    .replace(/([^/])$/, "$1/");
   const client = new S3Client({
     maxAttempts: TRIES,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: SILENCE_MS },
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
     // Stores other than AWS refuse the checksums that the package adds by itself.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
@@ -60,9 +64,19 @@ export const openObjectStore = async <Setup extends ObjectStoreSetup | undefined
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: region ?? REGION_OF_OTHERS }),
   });
   const placeOf = (key: string) => ({ Bucket, Key: prefix + key });
-  const asking = async <Result>(what: string, ask: () => Promise<Result>): Promise<Result> => {
+  const asking = async <Result>(
+    what: string,
+    ask: (options: { abortSignal: AbortSignal }) => Promise<Result>,
+    signal?: AbortSignal,
+  ): Promise<Result> => {
+    const inTime = AbortSignal.timeout(CALL_MS);
+    const abortSignal = signal === undefined ? inTime : AbortSignal.any([inTime, signal]);
+    const aborted = new Promise<never>((_, reject) => {
+      abortSignal.addEventListener("abort", () => reject(abortSignal.reason as Error), { once: true });
+    });
     try {
-      return await ask();
+      // The package does not stop reading a body at the signal.
+      return await Promise.race([ask({ abortSignal }), aborted]);
     } catch (error) {
       if (error instanceof Error && error.name === "NoSuchKey")
         throw new StateStorageError("An object of a stored value is missing.", { cause: error });
@@ -72,17 +86,23 @@ export const openObjectStore = async <Setup extends ObjectStoreSetup | undefined
 
   return {
     async read(key) {
-      return await asking(`read object ${key}`, async () => {
-        const { Body } = await client.send(new GetObjectCommand(placeOf(key)));
-        return (await Body?.transformToString()) ?? "";
+      return await asking(`read object ${key}`, async (options) => {
+        const { Body } = await client.send(new GetObjectCommand(placeOf(key)), options);
+        if (Body === undefined) throw new Error("The answer has no body.");
+        return await Body.transformToString();
       });
     },
-    async write(key, text) {
+    async write(key, text, signal) {
       const put = { ...placeOf(key), Body: text, ContentType: "text/plain; charset=utf-8" };
-      await asking(`store object ${key}`, () => client.send(new PutObjectCommand(put)));
+      await asking(
+        `store object ${key}`,
+        (options) => client.send(new PutObjectCommand(put), options),
+        signal,
+      );
     },
-    async remove(key) {
-      await asking(`remove object ${key}`, () => client.send(new DeleteObjectCommand(placeOf(key))));
+    async remove(key, signal) {
+      const place = new DeleteObjectCommand(placeOf(key));
+      await asking(`remove object ${key}`, (options) => client.send(place, options), signal);
     },
     close: () => client.destroy(),
   };
