@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Environment } from "../../platform/config/resolve.ts";
-import { StartError } from "../../platform/domain/errors.ts";
+import { StartError, StateStorageError } from "../../platform/domain/errors.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { objectStoreIn } from "../own-database.ts";
-import { fail, ok, type Check } from "./checks.ts";
+import { fail, ok, warn, type Check } from "./checks.ts";
 
 const NAME = "Object store";
 
@@ -19,6 +19,13 @@ export const checkObjectStore = async (environment: Environment): Promise<Check 
       await objects.write(key, text);
       const read = await objects.read(key);
       await objects.remove(key);
+      const missing = await objects.read(key).catch((error: unknown) => error);
+      if (!(missing instanceof StateStorageError))
+        return warn(
+          NAME,
+          `${setup.url} does not say that an object is missing, so a server would wait for it as in an outage`,
+          "Servers also need the right s3:ListBucket on the bucket.",
+        );
       if (read !== text)
         return fail(NAME, `${setup.url} returns other texts than it was given`, "Look into it.");
       return ok(NAME, `${setup.url} takes, returns and removes objects`);

@@ -3,7 +3,7 @@ import { startTraceRetention } from "../../engine/traces/retention.ts";
 import { startOutboxRetention } from "../../engine/outbox/retention.ts";
 import { startItemExpiry } from "../../api/store/expiry.ts";
 import { startRetention } from "../../api/threads/upkeep/retention.ts";
-import { startMovingContents } from "../../state/checkpoints/upkeep/objects.ts";
+import { startMovingContents } from "../../state/checkpoints/upkeep/object-sweeps.ts";
 import { startThreadlessSweep } from "../../api/threads/upkeep/threadless.ts";
 import type { ServerExecution } from "./execution.ts";
 import type { Foundation } from "./foundation.ts";

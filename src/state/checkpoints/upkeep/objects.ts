@@ -8,21 +8,15 @@ import { askParts, type Database, type Queryable } from "../../../platform/datab
 import { statement } from "../../../platform/database/statement.ts";
 import type { ObjectStore } from "../../../platform/database/object-store.ts";
 import { ENCRYPTED_PREFIX, isEncrypted } from "../../../platform/encryption/cipher.ts";
-import { logFailure } from "../../../platform/database/outages.ts";
 import { ObjectStoreError, StartError } from "../../../platform/domain/errors.ts";
-import type { Logger } from "../../../platform/lib/logger.ts";
-import { startPeriodic } from "../../../platform/lib/periodic.ts";
 import { LARGE_STRING_CHARACTERS } from "../../values/large-strings.ts";
 
 /** Of one statement. */
 const CONTENTS_AT_ONCE = 8;
-const OBJECTS_AT_ONCE = 100;
 /** One object may be refused for its size; two in a row say that the store is away. */
 const FAILURES_IN_A_ROW = 2;
 /** Longer than an upload with its retries. */
 const ON_THEIR_WAY = "10 minutes";
-/** Whoever has just read the row may still ask for the object. */
-const UNUSED_FOR = "1 hour";
 
 /** A content that a server has not moved in time is free for others. Index: unused_objects_on_their_way. */
 const FREE_CLAIMS = statement(
@@ -88,38 +82,6 @@ const NOTE = statement(
   on conflict do nothing returning object_id as "objectId"`,
 );
 
-/** Index: unused_objects_by_age. */
-const FIND_OLD = statement(
-  {},
-  () => `select thread_id as "threadId", object_id as "objectId" from threadloom.unused_objects
-  where since < now() - interval '${UNUSED_FOR}' order by since limit ${OBJECTS_AT_ONCE}`,
-);
-
-/** Copies of a thread share its objects, and may be in other parts. Index: checkpoint_contents_by_object. */
-const FIND_USED = statement(
-  { objectIds: "uuid[]" },
-  (sql) => `select distinct object_id as "objectId" from threadloom.checkpoint_contents
-  where object_id = any(${sql.objectIds})`,
-);
-
-/** No row refers to the objects, so no copy will. Returns those that no upload has just finished. */
-const MARK = statement(
-  { objectIds: "uuid[]" },
-  (sql) => `update threadloom.unused_objects set removing = true where object_id = any(${sql.objectIds})
-  returning thread_id as "threadId", object_id as "objectId"`,
-);
-
-const FORGET_USED = statement(
-  { objectIds: "uuid[]" },
-  (sql) => `delete from threadloom.unused_objects where object_id = any(${sql.objectIds})`,
-);
-
-const FORGET_REMOVED = statement(
-  { threadId: "uuid", objectId: "uuid" },
-  (sql) => `delete from threadloom.unused_objects
-  where thread_id = ${sql.threadId} and object_id = ${sql.objectId} and removing`,
-);
-
 const IS_USED = statement(
   {},
   () => `select 1 from threadloom.checkpoint_contents where object_id is not null limit 1`,
@@ -133,11 +95,6 @@ export const assertObjectStore = async (database: Database): Promise<void> => {
     "The server refuses to start: large values of this database are in an object store, and OBJECT_STORE_URL is not set.",
   );
 };
-
-interface UnusedObject {
-  threadId: string;
-  objectId: string;
-}
 
 interface MovedContent {
   threadId: string;
@@ -192,7 +149,10 @@ const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSi
 };
 
 /** The sum over all parts. Other parts go on if the object store fails for one; then this throws the error. */
-const sumOfParts = async (database: Database, work: (part: Database) => Promise<number>): Promise<number> => {
+export const sumOfParts = async (
+  database: Database,
+  work: (part: Database) => Promise<number>,
+): Promise<number> => {
   let fault: ObjectStoreError | undefined;
   const counts = await askParts(database, async (part) => {
     try {
@@ -229,86 +189,4 @@ export const replaceObject = async (
     noted !== undefined &&
     (await upload(database, objects, { threadId, hash, ...noted }, text, { before: objectId }))
   );
-};
-
-const MOVE_EVERY_MS = 5_000;
-const REMOVE_EVERY_MS = 600_000;
-/** Each try leaves a note of an unused object. */
-const REST_MS = 30_000;
-
-/** Moves contents and removes unused objects, until it is closed. Every server may do it. */
-export const startMovingContents = (
-  database: Database,
-  objects: ObjectStore,
-  logger: Logger,
-): { close(): Promise<void> } => {
-  const closing = new AbortController();
-  const { signal } = closing;
-  /** After a failure of the object store. */
-  let restsUntil: number | undefined;
-  const resting =
-    (work: () => Promise<number>): (() => Promise<void>) =>
-    async () => {
-      if (restsUntil !== undefined && performance.now() < restsUntil) return;
-      try {
-        const count = await work();
-        if (restsUntil !== undefined && count > 0) logger.info("the object store is back again");
-        restsUntil = undefined;
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof ObjectStoreError)) throw error;
-        const reason = `${error.message} ${error.cause instanceof Error ? error.cause.message : ""}`.trim();
-        if (restsUntil === undefined)
-          logger.error(
-            { reason },
-            "the object store is away, or refuses this server; new values stay in the database",
-          );
-        restsUntil = performance.now() + REST_MS;
-      }
-    };
-  const periodic = [
-    startPeriodic({
-      everyMs: MOVE_EVERY_MS,
-      work: resting(() => moveLargeContents(database, objects, signal)),
-      onError: logFailure(logger, "large values could not be moved to the object store"),
-    }),
-    startPeriodic({
-      everyMs: REMOVE_EVERY_MS,
-      work: resting(() => removeUnusedObjects(database, objects, signal)),
-      onError: logFailure(logger, "unused objects could not be removed from the object store"),
-    }),
-  ];
-  return {
-    async close() {
-      closing.abort();
-      await Promise.all(periodic.map((each) => each.close()));
-    },
-  };
-};
-
-/** Removes objects that no row has needed for an hour. Returns their number. */
-export const removeUnusedObjects = async (
-  database: Database,
-  objects: ObjectStore,
-  signal?: AbortSignal,
-): Promise<number> => {
-  return await sumOfParts(database, async (part) => {
-    let removed = 0;
-    while (signal?.aborted !== true) {
-      const old = await FIND_OLD.query<UnusedObject>(part, {});
-      if (old.length === 0) break;
-      const objectIds = old.map(({ objectId }) => objectId);
-      const used = await FIND_USED.query<{ objectId: string }>(database, { objectIds });
-      const usedIds = new Set(used.map(({ objectId }) => objectId));
-      const unused = old.filter(({ objectId }) => !usedIds.has(objectId));
-      const unusedIds = unused.map(({ objectId }) => objectId);
-      for (const object of await MARK.query<UnusedObject>(part, { objectIds: unusedIds })) {
-        await objects.remove(object.objectId, signal);
-        await FORGET_REMOVED.query(part, object);
-        removed += 1;
-      }
-      await FORGET_USED.query(part, { objectIds: [...usedIds] });
-    }
-    return removed;
-  });
 };
