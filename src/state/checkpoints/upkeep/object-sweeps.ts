@@ -32,9 +32,11 @@ const MARK = statement(
   returning thread_id as "threadId", object_id as "objectId"`,
 );
 
+/** Whoever needed the object a moment ago may have noted it since. */
 const FORGET_USED = statement(
   { objectIds: "uuid[]" },
-  (sql) => `delete from threadloom.unused_objects where object_id = any(${sql.objectIds})`,
+  (sql) => `delete from threadloom.unused_objects
+  where object_id = any(${sql.objectIds}) and since < now() - interval '${UNUSED_FOR}'`,
 );
 
 const FORGET_REMOVED = statement(
