@@ -1,6 +1,7 @@
 import type { Option } from "../../src/platform/config/option.ts";
 import { DATABASE_OPTIONS } from "../../src/platform/config/database-options.ts";
 import { ENCRYPTION_OPTIONS } from "../../src/platform/config/encryption-options.ts";
+import { OBJECT_STORE_OPTIONS } from "../../src/platform/config/object-store-options.ts";
 import { EXECUTION_OPTIONS } from "../../src/platform/config/execution-options.ts";
 import { LIMIT_OPTIONS } from "../../src/platform/config/limit-options.ts";
 import { OPTIONS } from "../../src/platform/config/options.ts";
@@ -133,6 +134,7 @@ const COMMON: readonly string[] = [
 const GROUPS: Readonly<Record<string, object>> = {
   "### Database": DATABASE_OPTIONS,
   "### Encryption": ENCRYPTION_OPTIONS,
+  "### Object store": OBJECT_STORE_OPTIONS,
   "### Runs": EXECUTION_OPTIONS,
   "### Limits": LIMIT_OPTIONS,
   "### Webhooks": WEBHOOK_OPTIONS,

@@ -40,25 +40,28 @@ const STORE = statement(
   where thread_id = ${sql.threadId} and run_id = ${sql.runId} and status not in ('pending', 'running')`,
 );
 
-/** A string, or a part of the value. */
+/** Loops, because each run would pay for the calls. */
 const hasLargeString = (value: unknown): boolean => {
-  if (typeof value === "string") return value.length >= LARGE_STRING_CHARACTERS;
-  if (typeof value !== "object" || value === null) return false;
-  return Object.values(value).some(hasLargeString);
+  const left = [value];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one === "string" && one.length >= LARGE_STRING_CHARACTERS) return true;
+    if (typeof one === "object" && one !== null) for (const part of Object.values(one)) left.push(part);
+  }
+  return false;
 };
 
 type EndedRun = Pick<RunRow, "thread_id" | "run_id" | "kwargs" | "delete_thread">;
 
 /** For a run that has ended. Nobody waits for it: if it fails, the input only takes more room. */
 export const storeInputOnce = (database: Database, run: EndedRun, logger: Logger): void => {
-  if (run.delete_thread) return;
+  if (run.delete_thread || !hasLargeString(run.kwargs)) return;
   store(database, run).catch((error: unknown) =>
     logger.debug({ err: error, run_id: run.run_id }, "the input of a run stays beside its state"),
   );
 };
 
 const store = async (database: Database, { thread_id, run_id, kwargs }: EndedRun): Promise<void> => {
-  if (!hasLargeString(kwargs)) return;
   const text = JSON.stringify(kwargs);
   // A caller may write what looks like a reference.
   if (text.includes('"\\u0001')) return;

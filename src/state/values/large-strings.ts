@@ -6,7 +6,8 @@
 /** Of the JSON literal, with its quotes. A smaller string costs less as a part of its text. */
 export const LARGE_STRING_CHARACTERS = 32_768;
 
-const MARK = "\u0001";
+/** Begins and ends a reference. */
+export const REFERENCE_MARK = "\u0001";
 const REFERENCE = /\u0001([^,]*),(\d+)\u0001/g; // eslint-disable-line no-control-regex
 const BACKSLASH = 92;
 
@@ -31,7 +32,7 @@ export const takeOutLargeStrings = (text: string, keep: (literal: string) => str
       const literal = text.slice(start, end);
       const hash = keep(literal);
       if (hash !== undefined) {
-        taken += `${text.slice(copied, start)}${MARK}${hash},${Buffer.byteLength(literal)}${MARK}`;
+        taken += `${text.slice(copied, start)}${REFERENCE_MARK}${hash},${Buffer.byteLength(literal)}${REFERENCE_MARK}`;
         copied = end;
       }
     }
@@ -63,7 +64,7 @@ export const containsLargeString = (text: string): boolean => {
 };
 
 /** Whether a text refers to large strings. */
-export const hasLargeStrings = (text: string): boolean => text.includes(MARK);
+export const hasLargeStrings = (text: string): boolean => text.includes(REFERENCE_MARK);
 
 /** In their order, with repetitions. */
 export const largeStringsOf = (text: string): LargeStringReference[] =>
@@ -73,7 +74,9 @@ export const largeStringsOf = (text: string): LargeStringReference[] =>
 
 /** The number of characters of the whole text, or a little more. */
 export const wholeLength = (text: string): number =>
-  largeStringsOf(text).reduce((sum, { bytes }) => sum + bytes, text.length);
+  text.includes(REFERENCE_MARK)
+    ? largeStringsOf(text).reduce((sum, { bytes }) => sum + bytes, text.length)
+    : text.length;
 
 /** Undefined if a literal is missing: whoever held it was deleted meanwhile. */
 export const putBackLargeStrings = (

@@ -136,7 +136,7 @@ export class ThreadElements {
     let characters = 0;
     for (let offset = endOf(range) - position; offset < texts.length; offset++) {
       const text = texts[offset] as string;
-      characters += wholeLength(text);
+      characters += trees === undefined ? text.length : wholeLength(text);
       range.trees.push(trees === undefined ? JSON.parse(text) : trees[offset]);
     }
     absorbNeighbours(ranges, range);

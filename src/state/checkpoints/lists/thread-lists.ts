@@ -4,6 +4,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { LARGE_STRING_CHARACTERS } from "../../values/large-strings.ts";
 import { encode, stateTooLarge, treeText } from "../../values/encoding.ts";
 import { ElementPlaces } from "./element-places.ts";
 import { movedSegment, SegmentCursor, type ElementPlace, type Segment } from "./segments.ts";
@@ -210,7 +211,7 @@ export class ThreadLists {
       // The tree must share nothing with the live element, which may change in place.
       const tree: unknown = JSON.parse(text);
       trees[start + offset] = tree;
-      planned.texts.push(this.toStored(text));
+      planned.texts.push(text.length < LARGE_STRING_CHARACTERS ? text : this.toStored(text));
       planned.trees.push(tree);
     }
     this.planned.push(planned);

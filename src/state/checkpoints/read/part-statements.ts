@@ -239,6 +239,7 @@ interface StoredParts extends Pick<ReadParts, "elements"> {
 /** Leaves out a part whose strings were deleted meanwhile. */
 const wholeParts = async (queryable: Queryable, threadId: string, parts: StoredParts): Promise<ReadParts> => {
   const { elements } = parts;
+  if (elements.length === 0 && parts.contents.length === 0) return { elements, contents: [] };
   const contents = await readContents(queryable, parts.contents);
   const texts = [...elements.flatMap((row) => row.texts), ...contents.map(({ text }) => text)];
   if (!texts.some(hasLargeStrings)) return { elements, contents };

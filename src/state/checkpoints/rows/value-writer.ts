@@ -3,7 +3,7 @@ import { CHARACTERS_AT_MOST, encode, stateTooLarge, treeText, type ListHook } fr
 import type { Segment } from "../lists/segments.ts";
 import type { ListReference, LiveList } from "../lists/stored-list.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
-import { hasLargeStrings } from "../../values/large-strings.ts";
+import { hasLargeStrings, LARGE_STRING_CHARACTERS } from "../../values/large-strings.ts";
 import { contentHash } from "./content-hash.ts";
 import type { NewContents } from "./new-contents.ts";
 import type { NewContent } from "./new-rows.ts";
@@ -57,7 +57,8 @@ export class ValueWriter {
   /** For a task's write. `storeWritten` makes the stored form. */
   prepareWrite(value: unknown): WrittenValue {
     const { text: wholeText, lists } = this.toText(value);
-    const text = typeof value === "string" ? wholeText : this.contents.withoutLargeStrings(wholeText);
+    const isWhole = wholeText.length < LARGE_STRING_CHARACTERS || typeof value === "string";
+    const text = isWhole ? wholeText : this.contents.withoutLargeStrings(wholeText);
     const isArray = Array.isArray(value) && lists.length === 0;
     return { text, lists: lists.map((list) => list.reference), array: isArray ? value : undefined };
   }

@@ -89,9 +89,15 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const writer = this.writer(configured.key);
       if (!writer.hasWritten(configured.checkpointNs)) return undefined;
     }
-    const read = () => super.getTuple(config);
-    const after = (error: unknown) => error instanceof ObjectStoreError && !this.failed.aborted;
-    const tuple = await retryPassing(read, { forMs: OBJECT_STORE_PATIENCE_MS, after });
+    let tuple: CheckpointTuple | undefined;
+    try {
+      tuple = await super.getTuple(config);
+    } catch (error) {
+      if (!(error instanceof ObjectStoreError)) throw error;
+      const read = () => super.getTuple(config);
+      const after = (error: unknown) => error instanceof ObjectStoreError && !this.failed.aborted;
+      tuple = await retryPassing(read, { forMs: OBJECT_STORE_PATIENCE_MS, after });
+    }
     // An import writes given ids.
     if (configured !== undefined && this.fence !== undefined) await this.learnNewest(configured, tuple);
     return tuple;

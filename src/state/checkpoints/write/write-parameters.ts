@@ -5,7 +5,7 @@
 
 import type { Parameter } from "../../../platform/database/statement.ts";
 import type { Encryption } from "../../../platform/database/database.ts";
-import { hasLargeStrings, largeStringsOf } from "../../values/large-strings.ts";
+import { largeStringsOf, REFERENCE_MARK } from "../../values/large-strings.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
 import type { Batch, NewWrites } from "../rows/new-rows.ts";
 import { storedWrites } from "../rows/encryption.ts";
@@ -40,25 +40,30 @@ export const writesColumns = (task: NewWrites, encryption?: Encryption): string 
     task.contents.join(),
   ].join(UNIT);
 
-/** Null if no text refers to large strings, as in nearly all batches. */
 const stringsOfRows = (
   rows: ReadonlyArray<readonly string[]>,
-): Array<{ hashes: string; bytes: number | null }> | null =>
-  rows.some((texts) => texts.some(hasLargeStrings))
-    ? rows.map((texts) => {
-        const strings = texts.flatMap(largeStringsOf);
-        // A reader gets each repetition.
-        const bytes = strings.reduce((sum, one) => sum + one.bytes, 0);
-        return { hashes: [...new Set(strings.map(({ hash }) => hash))].join(), bytes: bytes || null };
-      })
-    : null;
-const ofElements = ({ elements }: Pick<Batch, "elements">) =>
-  stringsOfRows(elements.map(({ texts }) => texts));
-const ofContents = ({ contents }: Pick<Batch, "contents">) =>
-  stringsOfRows(contents.map(({ text }) => [text]));
-const hashesOf = (rows: ReturnType<typeof stringsOfRows>): string | null =>
+): Array<{ hashes: string; bytes: number | null }> =>
+  rows.map((texts) => {
+    const strings = texts.flatMap(largeStringsOf);
+    // A reader gets each repetition.
+    const bytes = strings.reduce((sum, one) => sum + one.bytes, 0);
+    return { hashes: [...new Set(strings.map(({ hash }) => hash))].join(), bytes: bytes || null };
+  });
+/** Loops, because each run would pay for the callbacks. */
+const ofElements = ({ elements }: Pick<Batch, "elements">) => {
+  for (const { texts } of elements)
+    for (const text of texts)
+      if (text.includes(REFERENCE_MARK)) return stringsOfRows(elements.map((row) => row.texts));
+  return null;
+};
+const ofContents = ({ contents }: Pick<Batch, "contents">) => {
+  for (const { text } of contents)
+    if (text.includes(REFERENCE_MARK)) return stringsOfRows(contents.map((row) => [row.text]));
+  return null;
+};
+const hashesOf = (rows: ReturnType<typeof ofElements>): string | null =>
   rows && joined(rows, ({ hashes }) => hashes);
-const bytesOf = (rows: ReturnType<typeof stringsOfRows>): Array<number | null> | null =>
+const bytesOf = (rows: ReturnType<typeof ofElements>): Array<number | null> | null =>
   rows && rows.map(({ bytes }) => bytes);
 
 /** Without `writes`. */
