@@ -54,18 +54,13 @@ const ofElements = ({ elements }: Pick<Batch, "elements">) => {
   for (const { texts } of elements)
     for (const text of texts)
       if (text.includes(REFERENCE_MARK)) return stringsOfRows(elements.map((row) => row.texts));
-  return null;
+  return undefined;
 };
 const ofContents = ({ contents }: Pick<Batch, "contents">) => {
   for (const { text } of contents)
     if (text.includes(REFERENCE_MARK)) return stringsOfRows(contents.map((row) => [row.text]));
-  return null;
+  return undefined;
 };
-const hashesOf = (rows: ReturnType<typeof ofElements>): string | null =>
-  rows && joined(rows, ({ hashes }) => hashes);
-const bytesOf = (rows: ReturnType<typeof ofElements>): Array<number | null> | null =>
-  rows && rows.map(({ bytes }) => bytes);
-
 /** Without `writes`. */
 export const ROW_PARAMETERS = {
   elementLists: ["bigint[]", ({ elements }) => elements.map((row) => row.list)],
@@ -79,8 +74,14 @@ export const ROW_PARAMETERS = {
         encryption.stored("checkpoint_elements", "elements", row.texts.join(LINE), row),
       ),
   ],
-  elementStrings: ["text", (batch) => hashesOf(ofElements(batch))],
-  elementStringBytes: ["integer[]", (batch) => bytesOf(ofElements(batch))],
+  elementStrings: [
+    "text",
+    (batch) =>
+      ofElements(batch)
+        ?.map(({ hashes }) => hashes)
+        .join(RECORD),
+  ],
+  elementStringBytes: ["integer[]", (batch) => ofElements(batch)?.map(({ bytes }) => bytes)],
   contentHashes: ["uuid[]", ({ contents }) => contents.map((content) => content.hash)],
   contentTexts: [
     "text",
@@ -88,8 +89,14 @@ export const ROW_PARAMETERS = {
     ({ contents }, encryption) =>
       joined(contents, (row) => encryption.stored("checkpoint_contents", "content", row.text, row)),
   ],
-  contentStrings: ["text", (batch) => hashesOf(ofContents(batch))],
-  contentStringBytes: ["integer[]", (batch) => bytesOf(ofContents(batch))],
+  contentStrings: [
+    "text",
+    (batch) =>
+      ofContents(batch)
+        ?.map(({ hashes }) => hashes)
+        .join(RECORD),
+  ],
+  contentStringBytes: ["integer[]", (batch) => ofContents(batch)?.map(({ bytes }) => bytes)],
   checkpointNsOfEach: ["text[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointNs)],
   checkpointIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.checkpointId)],
   checkpointParentIds: ["uuid[]", ({ checkpoints }) => checkpoints.map((row) => row.parentId)],
