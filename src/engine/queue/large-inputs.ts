@@ -1,6 +1,6 @@
 /**
- * The large strings of an ended run's input, such as images, are in the state of its thread, too. Then the input refers
- * to those. Only whoever shows the run needs them.
+ * The state of a thread usually has the large strings of its runs' inputs, such as images. After a run has ended, its
+ * input refers to them.
  */
 
 import type { Database, Queryable } from "../../platform/database/database.ts";

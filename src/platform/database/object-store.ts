@@ -14,7 +14,7 @@ export interface ObjectStore {
 export interface ObjectStoreSetup {
   /** `s3://bucket/prefix` */
   url: string;
-  /** Of a store other than AWS: `https://host:port` */
+  /** `https://host:port`. Undefined: AWS. */
   endpoint: string | undefined;
   region: string | undefined;
 }
@@ -26,7 +26,7 @@ const CONNECT_MS = 5_000;
 const SILENCE_MS = 20_000;
 /** Of all tries together. */
 const CALL_MS = 60_000;
-/** What most stores other than AWS expect. */
+/** Most compatible stores expect it if they have no regions. */
 const REGION_OF_OTHERS = "us-east-1";
 
 const load = async (): Promise<typeof S3> => {
@@ -41,8 +41,8 @@ const load = async (): Promise<typeof S3> => {
 };
 
 /**
- * A bucket of S3, or of a store with the same interface; undefined without a setup. The package finds the credentials where AWS documents them:
- * environment, profile, role of the machine. @throws StartError if the package is missing.
+ * Undefined without a setup. The package finds credentials where AWS documents it: environment, profile, role of the
+ * machine. @throws StartError if the package is missing.
  */
 export const openObjectStore = async <Setup extends ObjectStoreSetup | undefined>(
   setup: Setup,

@@ -205,7 +205,7 @@ export class EncryptionError extends Error implements WithoutContents {
   }
 }
 
-/** The object store is away, or refuses this server. Whoever asked may try again, as after an outage of the database. */
+/** The object store is away, or refuses this server. A retry may succeed, as after an outage of the database. */
 export class ObjectStoreError extends Error implements WithoutContents {
   readonly hidesContents = true;
   /** `what`: what it could not do, such as `read object …`. */

@@ -78,7 +78,7 @@ export const wholeLength = (text: string): number =>
     ? largeStringsOf(text).reduce((sum, { bytes }) => sum + bytes, text.length)
     : text.length;
 
-/** Undefined if a literal is missing: whoever held it was deleted meanwhile. */
+/** Undefined if a literal is missing: its thread was deleted or pruned meanwhile. */
 export const putBackLargeStrings = (
   text: string,
   literals: ReadonlyMap<string, string>,

@@ -23,7 +23,7 @@ const FIND_STRINGS = statement(
   where thread_id = ${sql.threadId} and hash = any(${sql.hashes})`,
 );
 
-/** Whoever frees contents of a thread has locked the thread. Index: threads_pkey. */
+/** `freeing.ts` runs only under a lock of the thread, which waits for this one. Index: threads_pkey. */
 const KEEP_CONTENTS = statement(
   { threadId: "uuid" },
   (sql) => `select 1 from threadloom.threads where thread_id = ${sql.threadId} for share`,
@@ -40,7 +40,7 @@ export const readLargeStrings = async (
   return new Map((await readContents(queryable, rows)).map(({ hash, text }) => [hash, text]));
 };
 
-/** The whole texts. Throws StateStorageError if a string is missing, because its thread was deleted meanwhile. */
+/** The whole texts. Throws StateStorageError if a string is missing, because its thread was deleted or pruned meanwhile. */
 export const withLargeStrings = async (
   queryable: Queryable,
   threadId: string,

@@ -8,7 +8,7 @@ import { startPeriodic } from "../../../platform/lib/periodic.ts";
 import { moveLargeContents, sumOfParts } from "./objects.ts";
 
 const OBJECTS_AT_ONCE = 100;
-/** Whoever has just read the row may still ask for the object. */
+/** A reader that has just read the row may still ask for the object. */
 const UNUSED_FOR = "1 hour";
 
 /** Index: unused_objects_by_age. */
@@ -32,7 +32,7 @@ const MARK = statement(
   returning thread_id as "threadId", object_id as "objectId"`,
 );
 
-/** Whoever needed the object a moment ago may have noted it since. */
+/** Keeps newer notes: the last row of an object may have been deleted a moment ago. */
 const FORGET_USED = statement(
   { objectIds: "uuid[]" },
   (sql) => `delete from threadloom.unused_objects

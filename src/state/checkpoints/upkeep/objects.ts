@@ -1,6 +1,6 @@
 /**
  * Large contents move to the object store after they are stored, so a run never waits for it. Before each upload, and
- * when a content is deleted, the object is noted as unused: nothing is lost or left over, whoever dies meanwhile.
+ * when a content is deleted, the object is noted as unused. So a process may die at any point.
  */
 
 import { createHash } from "node:crypto";
