@@ -27,7 +27,11 @@ export const checkObjectStore = async (environment: Environment): Promise<Check 
           "Servers also need the right s3:ListBucket on the bucket.",
         );
       if (read !== text)
-        return fail(NAME, `${setup.url} returns other texts than it was given`, "Check whether a proxy changes the objects.");
+        return fail(
+          NAME,
+          `${setup.url} returns other texts than it was given`,
+          "Check whether a proxy changes the objects.",
+        );
       return ok(NAME, `${setup.url} takes, returns and removes objects`);
     } finally {
       objects.close();
