@@ -352,7 +352,7 @@ create table unused_objects (
   hash      uuid,                            -- of the content that is on its way; null: the object has to go
   since     timestamptz not null default now(),
   removing  boolean not null default false,  -- true: no row may refer to it any more
-  primary key (thread_id, object_id)
+  primary key (object_id, thread_id)
 );
 create unique index unused_objects_on_their_way on unused_objects (thread_id, hash) where hash is not null;
 create index unused_objects_by_age on unused_objects (since);
