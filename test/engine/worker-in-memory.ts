@@ -43,6 +43,7 @@ export const aWorker = (concurrency = 2) => {
   const waiting: ClaimedRunRow[] = [];
   const suspects: ClaimedRunRow[] = [];
   const asked: number[] = [];
+  const noted: (string | undefined)[] = [];
   const rests: number[] = [];
   const did: string[] = [];
   const here = new Map<string, Here>();
@@ -58,6 +59,7 @@ export const aWorker = (concurrency = 2) => {
     isSuspect: (run: ClaimedRunRow) => run.lost_attempts >= 2,
     claimedAtOnce: 20,
     limitsRuns: false,
+    waitingParts: () => ({ note: (threadId?: string) => void noted.push(threadId) }),
     findWaiting: () =>
       waitingAtPolls instanceof Error ? Promise.reject(waitingAtPolls) : Promise.resolve(waitingAtPolls),
     async claim(_worker: string, _leaseSeconds: number, limit: number) {
@@ -162,13 +164,15 @@ export const aWorker = (concurrency = 2) => {
     waiting,
     suspects,
     asked,
+    noted,
     rests,
     did,
     stops,
     here,
     handingBack,
     runOf,
-    signal: (kind: Signal["kind"], runId: string) => receive?.({ kind, runId } as Signal),
+    signal: (kind: Signal["kind"], runId: string, threadId = "of any thread") =>
+      receive?.({ kind, runId, threadId }),
     isListening: () => receive !== undefined,
     fail: (...errors: Error[]) => void (failures = errors),
     /** What the statement of the poll says, or that it fails. */

@@ -17,7 +17,7 @@ export const startOutboxRetention = (
   const periodic = startPeriodic({
     everyMs: SWEEP_MS,
     async work() {
-      while (!closed && (await deliveries.removeSettled(retentionSeconds, PER_BATCH)) === PER_BATCH);
+      while (!closed && (await deliveries.removeSettled(retentionSeconds, PER_BATCH)) >= PER_BATCH);
     },
     onError: logFailure(logger, "old deliveries of webhooks could not be removed"),
   });

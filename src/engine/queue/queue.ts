@@ -1,4 +1,4 @@
-import { askParts, partsOf, type Database, type Queryable } from "../../platform/database/database.ts";
+import { askParts, type Database, type Queryable } from "../../platform/database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../../platform/database/tables.ts";
 import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
@@ -9,7 +9,7 @@ import { claimSuspects } from "./sql/claim-suspects.ts";
 import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
 import { findToRecover } from "./sql/find-to-recover.ts";
-import { findWaiting } from "./sql/find-waiting.ts";
+import { findWaiting, type Waiting } from "./sql/find-waiting.ts";
 import { giveUpLease } from "./sql/give-up-lease.ts";
 import { giveUpAttempt } from "./sql/give-up-attempt.ts";
 import { handBack } from "./sql/hand-back.ts";
@@ -21,6 +21,7 @@ import { putBehind } from "./sql/put-behind.ts";
 import { limitsRuns, type RunningLimits } from "./sql/running-limits.ts";
 import { renew } from "./sql/renew.ts";
 import { requeue } from "./sql/requeue.ts";
+import { createWaitingParts, type WaitingParts } from "./waiting-parts.ts";
 
 interface QueueOptions {
   /**
@@ -32,6 +33,9 @@ interface QueueOptions {
   /** False: only the lease reveals a lost server (platform/database/accelerators.ts). Default: true. */
   seesDeaths?: boolean;
   runningLimits?: RunningLimits | undefined;
+  /** Asked for waiting runs, and swept (own-parts.ts). Default: the whole database. */
+  polled?: Database;
+  swept?: Database;
 }
 
 /** A flag is true if it is true in one of the two parts. */
@@ -43,34 +47,19 @@ const either = <Found extends Record<keyof Found, boolean>>(one: Found, other: F
 
 export const createQueue = (
   database: Database,
-  { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
+  {
+    maxAttempts,
+    graphIds,
+    seesDeaths = true,
+    runningLimits,
+    polled = database,
+    swept = database,
+  }: QueueOptions,
 ) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
-  const parts = partsOf(database);
   let checkedUpTo = FIRST_THREAD;
-  /** Begins with another part each time. */
-  let firstPart = 0;
-  /** Claims from one part after the other, until `limit` is reached. */
-  const claimFromParts = async (
-    limit: number,
-    ask: (part: Database, limit: number) => Promise<ClaimedRunRow[]>,
-  ): Promise<ClaimedRunRow[]> => {
-    const claimed: ClaimedRunRow[] = [];
-    const failures: unknown[] = [];
-    firstPart += 1;
-    for (let place = 0; place < parts.length && claimed.length < limit; place += 1) {
-      try {
-        claimed.push(...(await ask(parts[(firstPart + place) % parts.length]!, limit - claimed.length)));
-      } catch (error) {
-        // The runs that other parts gave must not wait for another one.
-        if (claimed.length > 0) break;
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0 && claimed.length === 0) throw failures[0];
-    return claimed;
-  };
+  const waitingParts = (): WaitingParts => createWaitingParts(database);
   return {
     graphIds,
 
@@ -80,11 +69,26 @@ export const createQueue = (
     /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
-    findWaiting: async () =>
-      (await askParts(database, (part) => findWaiting(part, { graphIds, suspectFrom }))).reduce(either),
+    waitingParts,
 
-    claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
-      claimFromParts(limit, (part, left) =>
+    /** Notes the parts in which it finds runs or suspects. */
+    async findWaiting(parts?: { runs: WaitingParts; suspects: WaitingParts }): Promise<Waiting> {
+      const found = await askParts(polled, async (part) => {
+        const waiting = await findWaiting(part, { graphIds, suspectFrom });
+        if (parts !== undefined && waiting.runs) parts.runs.notePart(part);
+        if (parts !== undefined && waiting.suspects) parts.suspects.notePart(part);
+        return waiting;
+      });
+      return found.reduce(either);
+    },
+
+    claim: (
+      workerId: string,
+      leaseSeconds: number,
+      limit: number,
+      parts = waitingParts(),
+    ): Promise<ClaimedRunRow[]> =>
+      parts.claim(limit, (part, left) =>
         limits === undefined
           ? claim(part, { workerId, leaseSeconds, limit: left, graphIds, suspectFrom })
           : claimWithin(part, { workerId, leaseSeconds, limit: left, graphIds, suspectFrom, limits }),
@@ -95,8 +99,9 @@ export const createQueue = (
       workerId: string,
       leaseSeconds: number,
       restSeconds: number,
+      parts = waitingParts(),
     ): Promise<ClaimedRunRow | undefined> {
-      const claimed = await claimFromParts(1, (part, limit) =>
+      const claimed = await parts.claim(1, (part, limit) =>
         claimSuspects(part, { workerId, leaseSeconds, limit, graphIds, suspectFrom, restSeconds }),
       );
       return claimed[0];
@@ -133,7 +138,7 @@ export const createQueue = (
 
     giveUpLease: (attempt: AttemptSelector) => giveUpLease(database, attempt),
 
-    listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
+    listEndedThreadless: (seconds: number) => listEndedThreadless(swept, seconds),
 
     findToRecover: async (leaseSeconds: number) =>
       (

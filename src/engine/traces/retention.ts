@@ -16,8 +16,8 @@ export const startTraceRetention = (
   const periodic = startPeriodic({
     everyMs: SWEEP_MS,
     async work() {
-      while (!closed && (await storage.deleteTraces(seconds.traces, PER_BATCH)) === PER_BATCH);
-      while (!closed && (await storage.deleteUsage(seconds.usage, PER_BATCH)) === PER_BATCH);
+      while (!closed && (await storage.deleteTraces(seconds.traces, PER_BATCH)) >= PER_BATCH);
+      while (!closed && (await storage.deleteUsage(seconds.usage, PER_BATCH)) >= PER_BATCH);
     },
     onError: logFailure(logger, "old traces could not be removed"),
   });

@@ -16,6 +16,7 @@ export const createClaims = (
   pollMs: number,
 ) => {
   const underWay = new Set<Promise<void>>();
+  const parts = { runs: queue.waitingParts(), suspects: queue.waitingParts() };
   const backOff = createBackOff({ longestMs: pollMs });
   let stopped = false;
   let holders = 0;
@@ -30,7 +31,7 @@ export const createClaims = (
     inHand.reserve(slots);
     let runs: ClaimedRunRow[] = [];
     try {
-      runs = await queue.claim(processId, leaseSeconds, slots);
+      runs = await queue.claim(processId, leaseSeconds, slots, parts.runs);
       backOff.reset();
       backlog = runs.length === slots;
       wanted ||= backlog;
@@ -62,10 +63,15 @@ export const createClaims = (
     underWay.add(claiming);
   };
 
+  const noteRuns = (threadId?: string): void => {
+    parts.runs.note(threadId);
+    wake();
+  };
+
   /** Signals announce most work, so this usually finds nothing. */
   const findWaiting = async (): Promise<Waiting> => {
     try {
-      return await queue.findWaiting();
+      return await queue.findWaiting(parts);
     } catch (error) {
       logger.debug({ err: error }, "the queue can't be polled for now");
       // The claim reports the fault, and is soon repeated.
@@ -89,7 +95,12 @@ export const createClaims = (
     try {
       // Without a reservation, which would make new runs wait each second. The process may exceed its slots
       // by one run.
-      const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
+      const run = await queue.claimSuspect(
+        processId,
+        leaseSeconds,
+        suspects.restSeconds(isIdle),
+        parts.suspects,
+      );
       if (run !== undefined) inHand.begin(run, false);
     } catch (error) {
       adoption.claimFailed(error);
@@ -99,6 +110,8 @@ export const createClaims = (
 
   return {
     wake,
+    /** A run of the thread may wait. Undefined: runs of any thread. */
+    noteRuns,
     get leavesSlotsToNewRuns(): boolean {
       return !stopped && !backlog;
     },
@@ -112,9 +125,12 @@ export const createClaims = (
         wake();
       };
     },
-    /** Without a hint of waiting runs no claim is made, to save a statement per run. */
-    slotFreed(mayHaveWork: boolean): void {
-      if (wanted || mayHaveWork) wake();
+    /**
+     * `threadId`: its next run may start. Without a hint of waiting runs no claim is made, to save a statement per run.
+     */
+    slotFreed(threadId: string | undefined): void {
+      if (threadId !== undefined) noteRuns(threadId);
+      else if (wanted) wake();
     },
     graphEnded(): void {
       if (backlog || wanted) wake();

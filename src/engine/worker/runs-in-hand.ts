@@ -28,8 +28,8 @@ export interface WorkerOptions {
 
 interface Reactions {
   onGraphEnded(): void;
-  /** `mayBeMore`: a run that waited for this one may start now. */
-  onReleased(mayBeMore: boolean): void;
+  /** `mayBeMore`: a run of the thread, which waited for this one, may start now. */
+  onReleased(threadId: string, mayBeMore: boolean): void;
 }
 
 const REMEMBERED_AT_MOST = 10_000;
@@ -108,7 +108,7 @@ export const createRunsInHand = (
             );
             if (!isAwaitedElsewhere) waitersElsewhere.endedUnnoticed(run.run_id);
           }
-          onReleased(ending === undefined || ending.othersWait);
+          onReleased(run.thread_id, ending === undefined || ending.othersWait);
         },
       });
       executions.set(run.run_id, execution);

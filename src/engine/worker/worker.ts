@@ -24,7 +24,8 @@ export const createWorker = (options: WorkerOptions) => {
   });
   const inHand = createRunsInHand(options, suspects, waitersElsewhere, {
     onGraphEnded: () => claims.graphEnded(),
-    onReleased: (mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
+    onReleased: (threadId, mayBeMore) =>
+      claims.slotFreed(mayBeMore || queue.limitsRuns ? threadId : undefined),
   });
   const adoption = createAdoption(options, inHand);
   const beginOnce = (run: ClaimedRunRow): Execution | undefined =>
@@ -34,8 +35,8 @@ export const createWorker = (options: WorkerOptions) => {
 
   const listen = (): (() => void) => {
     const unsubscribe = signals.subscribe((signal) => {
-      const { kind, runId } = signal;
-      if (kind === "available") claims.wake();
+      const { kind, runId, threadId } = signal;
+      if (kind === "available") claims.noteRuns(threadId);
       else if (kind === "cancel" && inHand.has(runId)) heartbeat.renew();
       else if (kind === "awaited" || kind === "watch") waitersElsewhere.asked(signal, inHand.has(runId));
     });
@@ -58,7 +59,7 @@ export const createWorker = (options: WorkerOptions) => {
     },
     cancelReservation(): void {
       inHand.release(1);
-      claims.slotFreed(false);
+      claims.slotFreed(undefined);
     },
     /** Executes a run claimed with a reservation; undefined if this attempt was executed here already. */
     start(run: ClaimedRunRow): Execution | undefined {
@@ -80,7 +81,8 @@ export const createWorker = (options: WorkerOptions) => {
         if (threadIds.includes(execution.threadId)) execution.stop({ kind: "lease-lost" });
       }
     },
-    wake: () => claims.wake(),
+    /** A run of the thread may wait. Undefined: runs of any thread. */
+    wake: (threadId?: string) => claims.noteRuns(threadId),
     /** Stops claims until the returned function is called. New runs still take free slots. */
     hold: () => claims.hold(),
     open(): void {

@@ -64,6 +64,8 @@ export interface Database extends Records, BoundedReads {
   parts?: readonly Database[];
   /** The parts of each node. */
   partsByNode?: () => readonly (readonly Database[])[];
+  /** The same database, but a statement that names no thread reaches only these parts (`partOf`). */
+  withParts?: (numbers: () => readonly number[]) => Database;
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
   grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */

@@ -151,7 +151,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   own.executes = (runId) => execution.worker.runIds.includes(runId);
   const isReady = (): boolean => phase === "ready";
   const services = await createServices(foundation, execution, webhooks, isReady);
-  startSweeps(foundation, execution, services, webhooks);
+  startSweeps(foundation, execution, services);
   if (config.role !== "worker") services.ui.prepare();
   const around = await openCustomApp(foundation, ownServer);
   const app = lifecycle.closing(await createServerApp(foundation, services, around));

@@ -15,6 +15,7 @@ import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { costOf } from "../../graphs/project/usage.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";
 import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
+import { createOwnParts } from "../../engine/queue/own-parts.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
 import { createQueue } from "../../engine/queue/queue.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
@@ -46,7 +47,12 @@ export const openExecution = async (
       byGraph: config.runningRunsByGraph,
     },
   };
-  const queue = createQueue(database, queueOptions);
+  const ownParts = createOwnParts(database, processId);
+  const queue = createQueue(database, {
+    ...queueOptions,
+    polled: ownParts.ownAndAnother,
+    swept: ownParts.own,
+  });
   const traces = createTraceStorage(database);
   const budgets =
     usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets, usage.currency);
@@ -132,10 +138,11 @@ export const openExecution = async (
   };
   const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
-  const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
+  const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, ownParts, logger));
   // A part that was away gets its own time to renew its leases.
-  for (const part of partsOf(database)) {
-    const ofPart = { ...workerOptions, queue: createQueue(part, queueOptions), metrics };
+  for (const [number, part] of partsOf(database).entries()) {
+    const isWanted = (): boolean => ownParts.isOwn(number);
+    const ofPart = { ...workerOptions, queue: createQueue(part, queueOptions), metrics, isWanted };
     lifecycle.closing(startRecovery(ofPart, config.sweepSeconds));
   }
   return {
@@ -143,6 +150,7 @@ export const openExecution = async (
     everyThread,
     ends,
     queue,
+    ownParts,
     eventLog,
     traces,
     budgets,

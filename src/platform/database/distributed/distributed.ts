@@ -16,7 +16,7 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
   const nodes = createNodes(options);
   const texts = placement.parts.map(({ tables }) => shardTexts(schema, tables));
   const parts = texts.map((text, part) => createPart(common, nodes, part, text, logger));
-  const everyPart = parts.map((_part, index) => index);
+  const everyPart = [...parts.keys()];
   const routeOf = routes(schema, placement.ofThreads);
   const partOf = (threadId: string): number => partIn(placement, threadId);
 
@@ -27,7 +27,8 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
     return [...new Set(threads.map(partOf))].sort((a, b) => a - b);
   };
 
-  const placesFor = (
+  const placesIn = (
+    ofNoThread: () => readonly number[],
     text: string,
     values: readonly unknown[],
     threads?: Threads | null,
@@ -44,40 +45,53 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
     // Citus finds the parts of the rows.
     if (route.kind === "insert") return undefined;
     return route.kind === "every part"
-      ? everyPart
+      ? ofNoThread()
       : partsOfThreads(values[route.parameter - 1] as Threads | null);
   };
 
-  return {
-    ...common,
-    parts,
-    partOf,
-    partsByNode: () => nodes.partsByNode().map((places) => places.map((part) => parts[part]!)),
-    async query<Row>(
-      text: string,
-      values: unknown[] = [],
-      queryOptions: { answerMs?: number; threads?: Threads } = {},
-    ) {
-      const places = placesFor(text, values, queryOptions.threads);
-      if (places === undefined) return await common.query<Row>(text, values, queryOptions);
-      const rows = places.map((part) => parts[part]!.query<Row>(text, values, queryOptions));
-      return (await Promise.all(rows)).flat();
-    },
-    async execute<Row>(text: string, values: unknown[]) {
-      const places = placesFor(text, values);
-      if (places === undefined) return await common.execute<Row>(text, values);
-      return joined(await Promise.all(places.map((part) => parts[part]!.execute<Row>(text, values))));
-    },
-    grouped: (statement, source) => parts[partOf(statement.threadOf(source))]!.grouped(statement, source),
-    transaction: createTransactions({ common, nodes, texts, partOf, placesFor }),
-    isLoss: (error) => common.isLoss(error) || nodes.isLoss(error),
-    onConnectionLost(listener) {
-      const ends = [common, ...nodes.databases()].map((database) => database.onConnectionLost(listener));
-      return () => ends.forEach((end) => end());
-    },
-    async close() {
-      await nodes.close();
-      await common.close();
-    },
+  /** `ofNoThread`: the parts of a statement that names no thread. */
+  const over = (ofNoThread: () => readonly number[]): Database => {
+    const placesFor = (text: string, values: readonly unknown[], threads?: Threads | null) =>
+      placesIn(ofNoThread, text, values, threads);
+    return {
+      ...common,
+      parts,
+      partOf,
+      partsByNode() {
+        const wanted = new Set(ofNoThread());
+        return nodes
+          .partsByNode()
+          .map((places) => places.filter((part) => wanted.has(part)).map((part) => parts[part]!))
+          .filter((ofNode) => ofNode.length > 0);
+      },
+      withParts: over,
+      async query<Row>(
+        text: string,
+        values: unknown[] = [],
+        queryOptions: { answerMs?: number; threads?: Threads } = {},
+      ) {
+        const places = placesFor(text, values, queryOptions.threads);
+        if (places === undefined) return await common.query<Row>(text, values, queryOptions);
+        const rows = places.map((part) => parts[part]!.query<Row>(text, values, queryOptions));
+        return (await Promise.all(rows)).flat();
+      },
+      async execute<Row>(text: string, values: unknown[]) {
+        const places = placesFor(text, values);
+        if (places === undefined) return await common.execute<Row>(text, values);
+        return joined(await Promise.all(places.map((part) => parts[part]!.execute<Row>(text, values))));
+      },
+      grouped: (statement, source) => parts[partOf(statement.threadOf(source))]!.grouped(statement, source),
+      transaction: createTransactions({ common, nodes, texts, partOf, placesFor }),
+      isLoss: (error) => common.isLoss(error) || nodes.isLoss(error),
+      onConnectionLost(listener) {
+        const ends = [common, ...nodes.databases()].map((database) => database.onConnectionLost(listener));
+        return () => ends.forEach((end) => end());
+      },
+      async close() {
+        await nodes.close();
+        await common.close();
+      },
+    };
   };
+  return over(() => everyPart);
 };

@@ -18,7 +18,7 @@ const LOCK_SHARDS = statement(
 const IS_AWAITED = `select exists (select from pg_locks w where not w.granted
   and pg_backend_pid() = any(pg_blocking_pids(w.pid))) as awaited`;
 
-const LOOK = { text: IS_AWAITED, query_timeout: CONNECT_TIMEOUT_MS };
+const LOOK = { name: "look for moves", text: IS_AWAITED, query_timeout: CONNECT_TIMEOUT_MS };
 
 /** `cannot_connect_now`, a passing fault. */
 const notNow = (message: string): Error => Object.assign(new Error(message), { code: "57P03" });

@@ -82,9 +82,13 @@ const REMOVE_EVERY_MS = 600_000;
 /** Each try leaves a note of an unused object. */
 const REST_MS = 30_000;
 
-/** Moves contents and removes unused objects, until it is closed. Every server may do it. */
+/**
+ * Moves contents and removes unused objects, until it is closed. Every server may do it. `swept`: the database, or the
+ * parts whose contents this server moves.
+ */
 export const startMovingContents = (
   database: Database,
+  swept: Database,
   objects: ObjectStore,
   logger: Logger,
 ): { close(): Promise<void> } => {
@@ -115,7 +119,7 @@ export const startMovingContents = (
   const periodic = [
     startPeriodic({
       everyMs: MOVE_EVERY_MS,
-      work: resting(() => moveLargeContents(database, objects, signal)),
+      work: resting(() => moveLargeContents(swept, objects, signal)),
       onError: logFailure(logger, "large values could not be moved to the object store"),
     }),
     startPeriodic({
