@@ -1,4 +1,5 @@
 import { signInOf, type SignIn } from "../http/sign-in.ts";
+import { addressesOf } from "../platform/database/addresses.js";
 import type { Config } from "../platform/config/config.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 
@@ -16,10 +17,14 @@ export interface BannerFacts {
   inputSchema?: JsonObject | undefined;
 }
 
-export const databaseName = (connectionString: string): string => {
-  const { host, pathname, searchParams } = new URL(connectionString);
+const nameOfAddress = (address: string): string => {
+  const { host, pathname, searchParams } = new URL(address);
   return `${host === "" ? (searchParams.get("host") ?? "localhost") : host}${pathname}`;
 };
+
+/** Without the password. */
+export const databaseName = (connectionString: string): string =>
+  addressesOf(connectionString).map(nameOfAddress).join(" or ");
 
 /** Replaces "all addresses", which clients can't connect to, with loopback. */
 export const callable = (address: string): string =>

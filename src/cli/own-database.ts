@@ -17,6 +17,7 @@ import type { Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
+import { findWritable } from "../platform/database/probe.ts";
 import { StartError } from "../platform/domain/errors.ts";
 import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
@@ -108,15 +109,17 @@ interface ReachedDatabase {
   close(): Promise<void>;
 }
 
-/** Does not connect to other databases. */
+/** Connects to other databases only to choose one of several addresses. */
 export const reachOwnDatabase = async (
   { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
 ): Promise<ReachedDatabase> => {
   if (warning !== undefined) logger.warn(warning);
-  return url === undefined
-    ? await startEmbeddedPostgres({ dataFolder, logger })
-    : { connectionString: url, close: () => Promise.resolve() };
+  if (url === undefined) return await startEmbeddedPostgres({ dataFolder, logger });
+  const connectionString = await findWritable(url).catch((error: unknown) => {
+    throw explainUnusable(error, url);
+  });
+  return { connectionString, close: () => Promise.resolve() };
 };
 
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {

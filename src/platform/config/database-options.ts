@@ -1,24 +1,27 @@
 import { z } from "zod";
+import { addressesOf } from "../database/addresses.js";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { flag, seconds, wholeNumber, type Options } from "./option.ts";
 
 export const isPostgresUrl = (value: string): boolean =>
   URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
+const arePostgresUrls = (value: string): boolean => addressesOf(value).every(isPostgresUrl);
+
 export const DATABASE_OPTIONS = {
   databaseUrl: {
-    environment: ["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"],
+    environment: ["DATABASE_URL", "DATABASE_URLS", "DATABASE_URI", "POSTGRES_URI"],
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
-    schema: z.string().refine(isPostgresUrl).optional(),
+    schema: z.string().refine(arePostgresUrls).optional(),
     description:
-      "PostgreSQL to use: postgresql://user:password@host:5432/database. Not set: an embedded PostgreSQL.",
+      "PostgreSQL to use: postgresql://user:password@host:5432/database. Several addresses, separated by commas, lead to a primary and its standbys. Not set: an embedded PostgreSQL.",
   },
   databaseDirectUrl: {
     environment: ["DATABASE_DIRECT_URL"],
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
-    schema: z.string().refine(isPostgresUrl).optional(),
+    schema: z.string().refine(arePostgresUrls).optional(),
     description: "The same database past a transaction pooler (docs/scaling.md).",
   },
   databaseWaitSeconds: {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import pg from "pg";
 import { sqlState } from "../domain/errors.ts";
+import { Client } from "./addresses.js";
 import type { Logger } from "../lib/logger.ts";
 import { isPassing, retryPassing } from "./passing-faults.ts";
 
@@ -20,7 +20,7 @@ interface AwaitingOptions {
 }
 
 const connectOnce = async (connectionString: string): Promise<void> => {
-  const client = new pg.Client({
+  const client = new Client({
     connectionString,
     application_name: "threadloom probe",
     connectionTimeoutMillis: CONNECT_MS,

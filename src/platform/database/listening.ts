@@ -1,4 +1,5 @@
 import pg from "pg";
+import { Client } from "./addresses.js";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import { statement } from "./statement.ts";
@@ -31,7 +32,7 @@ export const listenTo = async (channel: string, options: ListeningOptions) => {
   let lost = false;
 
   const listen = async (): Promise<void> => {
-    const fresh = new pg.Client({
+    const fresh = new Client({
       connectionString,
       application_name: applicationName,
       connectionTimeoutMillis: LIFE_SIGN_MS,

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
+import type pg from "pg";
 import { sqlState, StartError } from "../domain/errors.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
+import { Client } from "./addresses.js";
 import { againIfOthersWereFirst } from "./accelerators.ts";
 import { hasTable } from "./has-table.ts";
 import { inSchema } from "./schema.ts";
@@ -196,7 +197,7 @@ const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<
  */
 export const migrate = async (connectionString: string, options: MigrateOptions): Promise<void> => {
   const { schema, logger } = options;
-  const client = new pg.Client({ connectionString, application_name: "threadloom migrate" });
+  const client = new Client({ connectionString, application_name: "threadloom migrate" });
   client.on("error", (error) => logger.error({ err: error }, "the connection was lost while migrating"));
   await client.connect();
   const transaction = async (): Promise<string | undefined> => {

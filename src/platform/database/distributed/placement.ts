@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { StartError } from "../../domain/errors.ts";
+import { addressesOf } from "../addresses.js";
 import { withProbe } from "../probe.ts";
 import { statement } from "../statement.ts";
 import { uuidHash } from "./uuid-hash.ts";
@@ -115,7 +116,7 @@ export const partOf = ({ parts }: Placement, threadId: string): number => {
 
 /** The address of a node, with the user and the settings of `connectionString`. */
 export const nodeAddress = (connectionString: string, node: string): string => {
-  const url = new URL(connectionString);
+  const url = new URL(addressesOf(connectionString)[0]!);
   const at = node.lastIndexOf(":");
   url.hostname = node.slice(0, at);
   url.port = node.slice(at + 1);

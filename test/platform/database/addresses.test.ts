@@ -1,0 +1,133 @@
+import { afterEach, expect, test } from "vitest";
+import { addressesOf, Client } from "../../../src/platform/database/addresses.js";
+import { openDatabase } from "../../../src/platform/database/database.ts";
+import { findWritable } from "../../../src/platform/database/probe.ts";
+import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
+import { openSignals, type Signal } from "../../../src/platform/database/signals.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase } from "../../helpers/database.ts";
+import { freePort } from "../../helpers/free-port.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
+import { startServerPair } from "../../helpers/server-pair.ts";
+import { startTcpProxy } from "../../helpers/tcp-proxy.ts";
+
+/** Several addresses of one database: a primary and its standbys. */
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const aDatabase = async (): Promise<string> => {
+  const fresh = await freshDatabase();
+  closers.push(() => fresh.drop());
+  return fresh.connectionString;
+};
+
+const atPort = (connectionString: string, port: number): string => {
+  const url = new URL(connectionString);
+  url.port = String(port);
+  return url.href;
+};
+
+const portOf = (connectionString: string): number => Number(new URL(connectionString).port);
+
+/** The port of the address that a connection reaches. */
+const reached = async (connectionString: string): Promise<number> => {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.end();
+  return client.port;
+};
+
+const opened = (connectionString: string, poolSize = 3) => {
+  const database = openDatabase({
+    connectionString,
+    poolSize,
+    applicationName: "threadloom test",
+    preparedStatements: true,
+    logger: listeningLogger().logger,
+  });
+  closers.push(() => database.close());
+  return database;
+};
+
+test("a comma in a password does not end an address", () => {
+  const [one, other] = ["postgresql://a:b,c@one:5432/app", "postgres://a:b,postgres@other/app"];
+  expect(addressesOf(`${one},${other}`)).toEqual([one, other]);
+  expect(addressesOf(one)).toEqual([one]);
+});
+
+test("connections that fail together do not skip the address that works", async () => {
+  const database = await aDatabase();
+  const several = [atPort(database, await freePort()), database, atPort(database, await freePort())].join();
+  const pool = opened(several);
+  const answers = await Promise.allSettled([1, 2, 3].map(() => pool.query("select 1")));
+  for (const answer of answers)
+    expect(answer).toMatchObject({ status: "rejected", reason: { code: "ECONNREFUSED" } });
+  for (let count = 0; count < 5; count += 1) expect(await reached(several)).toBe(portOf(database));
+  expect(await pool.query("select 1 as one")).toEqual([{ one: 1 }]);
+});
+
+test("an address that fails is left, and taken again when the next one fails", async () => {
+  const database = await aDatabase();
+  const [one, other] = [await startTcpProxy(database), await startTcpProxy(database)];
+  const ports = [portOf(one.connectionString), portOf(other.connectionString)];
+  const several = [one.connectionString, other.connectionString].join();
+  expect(await reached(several)).toBe(ports[0]);
+  await one.close();
+  await expect(reached(several)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  expect(await reached(several)).toBe(ports[1]);
+  const again = await startTcpProxy(database, ports[0]);
+  closers.push(() => again.close());
+  expect(await reached(several)).toBe(ports[1]);
+  await other.close();
+  await expect(reached(several)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  expect(await reached(several)).toBe(ports[0]);
+});
+
+test("settings are put into each address, and connections with other settings know which address works", async () => {
+  const database = await aDatabase();
+  const several = [atPort(database, await freePort()), database].join();
+  expect(await findWritable(several)).toBe(database);
+  const withSettings = await withSessionSettings(several);
+  expect(addressesOf(withSettings)).toHaveLength(2);
+  for (const address of addressesOf(withSettings)) expect(address).toContain("enable_seqscan");
+  expect(await reached(withSettings)).toBe(portOf(database));
+});
+
+test("without an address that works, the fault of the last one is thrown", async () => {
+  const ports = [await freePort(), await freePort()];
+  const several = ports.map((port) => `postgresql://nobody@127.0.0.1:${port}/app`).join();
+  await expect(findWritable(several)).rejects.toMatchObject({ code: "ECONNREFUSED", port: ports[1] });
+});
+
+test("after the death of a primary, statements and signals go to its standby", async () => {
+  const pair = await startServerPair();
+  closers.push(() => pair.close());
+  const several = await pair.create("app");
+  const [atPrimary, atStandby] = addressesOf(several) as [string, string];
+  const reversed = [atStandby, atPrimary].join();
+  // The standby is left, although it answers.
+  await expect(reached(reversed)).rejects.toMatchObject({ code: "57P03" });
+  expect(await reached(reversed)).toBe(portOf(atPrimary));
+  const database = opened(several);
+  await database.query("create table kept (id int)");
+  await database.query("insert into kept values (1)");
+  const { logger } = listeningLogger();
+  const signals = await openSignals({ database, connectionString: several, processId: newId(), logger });
+  closers.push(() => signals.close());
+  const received: Signal[] = [];
+  signals.subscribe((signal) => void received.push(signal));
+  await pair.failOver();
+  const rows = await eventually("the standby takes writes", async () =>
+    database.query("insert into kept values (2) returning id").catch(() => undefined),
+  );
+  expect(rows).toEqual([{ id: 2 }]);
+  expect(await database.query("select id from kept order by id")).toEqual([{ id: 1 }, { id: 2 }]);
+  await eventually("signals arrive", () => {
+    signals.send({ kind: "available", threadId: newId(), runId: newId() });
+    return received.length > 0;
+  });
+}, 60_000);
