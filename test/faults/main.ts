@@ -16,6 +16,7 @@ import {
   terminatedBackends,
 } from "./scenarios/database.ts";
 import { killedWorkers, lethalRun, namedPoints, stoppedWorker } from "./scenarios/deaths.ts";
+import { failedPrimary } from "./scenarios/failover.ts";
 import { deathsBeforeEnds } from "./scenarios/deaths-before-ends.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
@@ -77,6 +78,7 @@ const SCENARIOS: Scenario[] = [
   movedShards({ moves: 6 }),
   nodeAwayForLong(),
   movedValues({ rounds: 9 }),
+  failedPrimary({ failures: 3 }),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */

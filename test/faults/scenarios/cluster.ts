@@ -8,7 +8,7 @@ const STEPS = 8;
 const STEP_MS = 300;
 
 /** Creates runs at two servers until it is ended. A refused request is counted. */
-const startRuns = async (bench: Bench) => {
+export const startRuns = async (bench: Bench) => {
   const replicas = (await Promise.all([bench.start(), bench.start()])) as [Replica, Replica];
   const runs: LedgerRun[] = [];
   let isOver = false;
