@@ -22,7 +22,13 @@ import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
 import { movedValues } from "./scenarios/object-store.ts";
-import { movedShards, nodeAwayForLong, stoppedCoordinator, stoppedNode } from "./scenarios/cluster.ts";
+import {
+  movedShards,
+  nodeAwayForLong,
+  replacedNode,
+  stoppedCoordinator,
+  stoppedNode,
+} from "./scenarios/cluster.ts";
 import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
@@ -79,6 +85,7 @@ const SCENARIOS: Scenario[] = [
   nodeAwayForLong(),
   movedValues({ rounds: 9 }),
   failedPrimary({ failures: 3 }),
+  replacedNode(),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */

@@ -16,7 +16,8 @@ const run = promisify(execFile);
 export interface FaultNode {
   /** The address of a superuser. */
   url: string;
-  start(): Promise<void>;
+  /** `port`: another one than that of its configuration. */
+  start(port?: number): Promise<void>;
   /** Like a power failure: without notice or final writes. */
   stopHard(): Promise<void>;
 }
@@ -52,8 +53,9 @@ const nodeAt = async (url: string): Promise<FaultNode> => {
   };
   return {
     url,
-    async start() {
-      const options = ["-D", folder, "-l", join(folder, "log"), "-w", "start"];
+    async start(port) {
+      const moved = port === undefined ? [] : ["-o", `-p ${port}`];
+      const options = ["-D", folder, "-l", join(folder, "log"), ...moved, "-w", "start"];
       await run(join(binaries, "pg_ctl"), options, {
         uid,
         gid,

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { freePort } from "../../helpers/free-port.ts";
 import { aLedgerRun, faultsOf, seconds, type Bench, type LedgerRun, type Replica } from "../bench.ts";
 import { complaintsWhere, type Scenario, type ScenarioParts } from "../scenario.ts";
 import type { FaultNode } from "../test-cluster.ts";
@@ -106,6 +107,33 @@ export const nodeAwayForLong = (): Scenario => ({
   title: `Citus: a worker node stopped hard for ${seconds(LONG_AWAY_MS)}, longer than a lease`,
   criterion: "no acknowledged run is lost or fails; the servers go on",
   run: (parts) => stopping(parts, ([, worker]) => [worker!], LONG_AWAY_MS),
+});
+
+const UPDATE_NODE = `select citus_update_node(nodeid, nodename, $2::int) from pg_dist_node where nodeport = $1::int`;
+
+/** 33: as after the fail-over of a node. Then it goes back to its old address. */
+export const replacedNode = (): Scenario => ({
+  number: 33,
+  title: "Citus: a worker node stopped hard, then at another address (citus_update_node), 2 times",
+  criterion: "no acknowledged run is lost or fails; the servers go on",
+  async run({ bench, database }) {
+    const node = database?.nodes[1];
+    if (node === undefined) return NO_CLUSTER;
+    const load = await startRuns(bench);
+    const configured = Number(new URL(node.url).port);
+    const another = await freePort();
+    for (const [from, to] of [
+      [configured, another],
+      [another, configured],
+    ] as const) {
+      await pause(CALM_MS);
+      await node.stopHard();
+      await node.start(to);
+      await bench.query(UPDATE_NODE, [from, to]);
+    }
+    await pause(CALM_MS);
+    return await load.end();
+  },
 });
 
 const SHARDS = `select shardid, nodename, nodeport from pg_dist_shard_placement

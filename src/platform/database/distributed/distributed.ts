@@ -84,7 +84,7 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
       transaction: createTransactions({ common, nodes, texts, partOf, placesFor }),
       isLoss: (error) => common.isLoss(error) || nodes.isLoss(error),
       onConnectionLost(listener) {
-        const ends = [common, ...nodes.databases()].map((database) => database.onConnectionLost(listener));
+        const ends = [common, nodes].map((each) => each.onConnectionLost(listener));
         return () => ends.forEach((end) => end());
       },
       async close() {

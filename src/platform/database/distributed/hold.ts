@@ -8,6 +8,8 @@ const SHARE_LOCK = 5;
 /** How long a move of a shard waits at most until its turn is noticed. */
 const LOOK_FOR_MOVES_MS = 1_000;
 const RETRY_MS = 250;
+/** The question whether the cluster has another node instead goes to the coordinator. */
+const TRIES_PER_QUESTION = 8;
 const PATIENCE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -33,6 +35,8 @@ interface HoldOptions {
   shards(client: pg.Client): Promise<readonly string[]>;
   /** Learns where the shards are. Called with their locks, so no move can end meanwhile. */
   learnPlaces(client: pg.Client): Promise<void>;
+  /** Whether the cluster no longer knows the node. Asked while the node can't be used; then the hold ends. */
+  isGone(): Promise<boolean>;
   /** Called with what `during` may throw. */
   onFailure(error: unknown): void;
   logger: Logger;
@@ -43,7 +47,8 @@ interface HoldOptions {
  * transaction without a snapshot holds them. Before its last step, a move of a shard waits for its locks on all nodes; then
  * this process sends nothing to the node, lets its statements end, gives the locks away, and learns the new places.
  */
-export const holdShards = ({ connectionString, shards, learnPlaces, onFailure, logger }: HoldOptions) => {
+export const holdShards = (options: HoldOptions) => {
+  const { connectionString, shards, learnPlaces, isGone, onFailure, logger } = options;
   let client: pg.Client | undefined;
   let closed = false;
   let underWay = 0;
@@ -101,6 +106,7 @@ export const holdShards = ({ connectionString, shards, learnPlaces, onFailure, l
       } catch (error) {
         logger[failures === 0 ? "warn" : "debug"]({ err: error }, "the shards of a node can't be used yet");
         tried(error);
+        if (failures % TRIES_PER_QUESTION === 0 && (await isGone())) return;
         await pause(RETRY_MS);
       }
     }

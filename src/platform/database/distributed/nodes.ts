@@ -2,7 +2,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Database } from "../database.ts";
 import { isPassing } from "../passing-faults.ts";
 import { holdShards, type Hold } from "./hold.ts";
-import { readPlacement, type Placement } from "./placement.ts";
+import { readPlacement, type Part, type Placement } from "./placement.ts";
 
 export interface NodesOptions {
   placement: Placement;
@@ -11,15 +11,46 @@ export interface NodesOptions {
   openNode(node: string): Database;
   /** The connection string of a node. */
   addressOf(node: string): string;
+  /** The placement as the coordinator knows it. */
+  readPlacement(): Promise<Placement | undefined>;
   logger: Logger;
 }
 
 /** The databases of the nodes, opened when a statement first needs them. */
-export const createNodes = ({ placement, schema, openNode, addressOf, logger }: NodesOptions) => {
+export const createNodes = (options: NodesOptions) => {
+  const { placement, schema, openNode, addressOf, logger } = options;
   const nodes = new Map<string, { database: Database; hold: Hold }>();
   const failures = new WeakSet<Error>();
+  const lossListeners = new Set<() => void>();
+  const lost = (): void => lossListeners.forEach((listener) => listener());
   /** By part. */
   const places = placement.parts.map(({ node }) => node);
+
+  const learn = (now: readonly Part[]): void => {
+    // With other ranges of hashes, statements would go to wrong shards.
+    if (now.map(({ from }) => from).join() !== placement.parts.map(({ from }) => from).join())
+      throw new Error("The shards were split or removed. Restart all servers.");
+    now.forEach((part, index) => (places[index] = part.node));
+  };
+
+  /** A node that failed may have another address by now: `citus_update_node` names its standby instead. */
+  const forgetIfGone = async (name: string): Promise<boolean> => {
+    try {
+      const now = (await options.readPlacement())?.parts ?? [];
+      if (now.some(({ node }) => node === name)) return false;
+      // The nodes' own holds confirm the new places before a statement is sent there.
+      learn(now);
+    } catch (error) {
+      logger.debug({ err: error }, "the coordinator can't be asked for the places of the shards");
+      return false;
+    }
+    logger.warn({ node: name, instead: [...new Set(places)] }, "a node of the database was replaced");
+    const gone = nodes.get(name);
+    nodes.delete(name);
+    gone?.hold.close();
+    void gone?.database.close();
+    return true;
+  };
 
   const nodeAt = (name: string) => {
     let node = nodes.get(name);
@@ -30,18 +61,16 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
           return (await readPlacement(client, schema))?.parts.flatMap(({ shardIds }) => shardIds) ?? [];
         },
         async learnPlaces(client) {
-          const now = (await readPlacement(client, schema))?.parts ?? [];
-          // With other ranges of hashes, statements would go to wrong shards.
-          if (now.map(({ from }) => from).join() !== placement.parts.map(({ from }) => from).join())
-            throw new Error("The shards were split or removed. Restart all servers.");
-          now.forEach((part, index) => (places[index] = part.node));
+          learn((await readPlacement(client, schema))?.parts ?? []);
         },
+        isGone: () => forgetIfGone(name),
         onFailure(error) {
           if (error instanceof Error && isPassing(error)) failures.add(error);
         },
         logger,
       });
       node = { database: openNode(name), hold };
+      node.database.onConnectionLost(lost);
       nodes.set(name, node);
     }
     return node;
@@ -69,9 +98,10 @@ export const createNodes = ({ placement, schema, openNode, addressOf, logger }: 
     isLoss: (error: unknown): boolean =>
       (error instanceof Error && failures.has(error)) ||
       [...nodes.values()].some(({ database }) => database.isLoss(error)),
-    databases(): Database[] {
-      for (const name of places) nodeAt(name);
-      return [...nodes.values()].map(({ database }) => database);
+    /** As `Database.onConnectionLost`. */
+    onConnectionLost(listener: () => void): () => void {
+      lossListeners.add(listener);
+      return () => lossListeners.delete(listener);
     },
     async close(): Promise<void> {
       for (const { hold } of nodes.values()) hold.close();

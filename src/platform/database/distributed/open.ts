@@ -1,6 +1,6 @@
 import { openDatabase, type Database, type DatabaseOptions } from "../database.ts";
 import { distribute } from "./distributed.ts";
-import { nodeAddress, type Placement } from "./placement.ts";
+import { findPlacement, nodeAddress, type Placement } from "./placement.ts";
 
 /** `placement`: of tables that are distributed over several nodes (`findPlacement`); undefined: they are not. */
 export const openPlacedDatabase = (placement: Placement | undefined, options: DatabaseOptions): Database => {
@@ -10,5 +10,12 @@ export const openPlacedDatabase = (placement: Placement | undefined, options: Da
   const addressOf = (node: string): string => nodeAddress(connectionString, node);
   const openNode = (node: string): Database =>
     openDatabase({ ...options, searchAddresses: undefined, connectionString: addressOf(node) });
-  return distribute(common, { placement, schema: common.schema, openNode, addressOf, logger });
+  return distribute(common, {
+    placement,
+    schema: common.schema,
+    openNode,
+    addressOf,
+    readPlacement: () => findPlacement(connectionString, common.schema),
+    logger,
+  });
 };
