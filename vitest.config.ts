@@ -31,6 +31,7 @@ export const WITH_PROCESSES = [
   "test/server/custom-app/own-server.test.ts",
   "test/platform/database/awaiting.test.ts",
   "test/platform/database/embedded.test.ts",
+  "test/platform/database/failover.test.ts",
   "test/platform/database/pooler.test.ts",
   "test/platform/database/pooling.test.ts",
   "test/platform/encryption/canary.test.ts",
@@ -138,6 +139,7 @@ export const LONGEST = [
   "test/access/matrix/interleavings.test.ts",
   "test/commands/doctor.test.ts",
   "test/platform/database/embedded.test.ts",
+  "test/platform/database/failover.test.ts",
 ];
 
 class LongestFirst extends BaseSequencer {

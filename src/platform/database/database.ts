@@ -65,6 +65,8 @@ export interface Database extends Records, BoundedReads {
   parts?: readonly Database[];
   /** The parts of each node. */
   partsByNode?: () => readonly (readonly Database[])[];
+  /** Whether this process can use each node, by `host:port`. */
+  nodesUp?: () => Readonly<Record<string, boolean>>;
   /** The same database, but a statement that names no thread reaches only these parts (`partOf`). */
   withParts?: (numbers: () => readonly number[]) => Database;
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */

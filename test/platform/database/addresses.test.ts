@@ -3,16 +3,12 @@ import { addressesOf, Client } from "../../../src/platform/database/addresses.js
 import { openDatabase } from "../../../src/platform/database/database.ts";
 import { findWritable } from "../../../src/platform/database/probe.ts";
 import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
-import { openSignals, type Signal } from "../../../src/platform/database/signals.ts";
-import { newId } from "../../../src/platform/lib/ids.ts";
-import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { freePort } from "../../helpers/free-port.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
-import { startServerPair } from "../../helpers/server-pair.ts";
 import { startTcpProxy } from "../../helpers/tcp-proxy.ts";
 
-/** Several addresses of one database: a primary and its standbys. */
+/** Several addresses of one database. */
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -102,32 +98,3 @@ test("without an address that works, the fault of the last one is thrown", async
   const several = ports.map((port) => `postgresql://nobody@127.0.0.1:${port}/app`).join();
   await expect(findWritable(several)).rejects.toMatchObject({ code: "ECONNREFUSED", port: ports[1] });
 });
-
-test("after the death of a primary, statements and signals go to its standby", async () => {
-  const pair = await startServerPair();
-  closers.push(() => pair.close());
-  const several = await pair.create("app");
-  const [atPrimary, atStandby] = addressesOf(several) as [string, string];
-  const reversed = [atStandby, atPrimary].join();
-  // The standby is left, although it answers.
-  await expect(reached(reversed)).rejects.toMatchObject({ code: "57P03" });
-  expect(await reached(reversed)).toBe(portOf(atPrimary));
-  const database = opened(several);
-  await database.query("create table kept (id int)");
-  await database.query("insert into kept values (1)");
-  const { logger } = listeningLogger();
-  const signals = await openSignals({ database, connectionString: several, processId: newId(), logger });
-  closers.push(() => signals.close());
-  const received: Signal[] = [];
-  signals.subscribe((signal) => void received.push(signal));
-  await pair.failOver();
-  const rows = await eventually("the standby takes writes", async () =>
-    database.query("insert into kept values (2) returning id").catch(() => undefined),
-  );
-  expect(rows).toEqual([{ id: 2 }]);
-  expect(await database.query("select id from kept order by id")).toEqual([{ id: 1 }, { id: 2 }]);
-  await eventually("signals arrive", () => {
-    signals.send({ kind: "available", threadId: newId(), runId: newId() });
-    return received.length > 0;
-  });
-}, 60_000);

@@ -64,6 +64,7 @@ export const distribute = (common: Database, options: NodesOptions): Database =>
           .map((places) => places.filter((part) => wanted.has(part)).map((part) => parts[part]!))
           .filter((ofNode) => ofNode.length > 0);
       },
+      nodesUp: nodes.up,
       withParts: over,
       async query<Row>(
         text: string,

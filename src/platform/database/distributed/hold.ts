@@ -149,6 +149,9 @@ export const holdShards = (options: HoldOptions) => {
   lookLater();
 
   return {
+    get isHeld(): boolean {
+      return client !== undefined;
+    },
     /**
      * Calls `work` while this process holds the shards. Otherwise throws a passing fault (passing-faults.ts).
      */

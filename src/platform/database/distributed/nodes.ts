@@ -94,6 +94,9 @@ export const createNodes = (options: NodesOptions) => {
       for (const [part, name] of places.entries()) found.set(name, [...(found.get(name) ?? []), part]);
       return [...found.values()];
     },
+    /** As `Database.nodesUp`. */
+    up: (): Record<string, boolean> =>
+      Object.fromEntries([...new Set(places)].map((name) => [name, nodeAt(name).hold.isHeld])),
     /** As `Database.isLoss`. */
     isLoss: (error: unknown): boolean =>
       (error instanceof Error && failures.has(error)) ||
