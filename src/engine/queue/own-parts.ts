@@ -24,8 +24,8 @@ const weightOf = (server: number, part: number): number => {
 
 /**
  * Divides the parts of a distributed database between the servers that host the same graphs, so that not every server asks
- * every part for work. Each part has the servers with its two highest weights (rendezvous hashing): a server that comes or
- * goes changes no other owner, and servers with different views own too much rather than too little.
+ * every part for work. Each part has the servers with its two highest weights (rendezvous hashing): a server that comes
+ * or goes changes no other owner.
  */
 export const createOwnParts = (database: Database, processId: string) => {
   const all = [...(database.parts ?? [database]).keys()];

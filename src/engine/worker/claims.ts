@@ -34,7 +34,7 @@ export const createClaims = (
       runs = await queue.claim(processId, leaseSeconds, slots, parts.runs);
       backOff.reset();
       backlog = runs.length === slots;
-      wanted ||= backlog;
+      wanted ||= backlog || (runs.length > 0 && parts.runs.areLeft);
     } catch (error) {
       adoption.claimFailed(error);
       // Another claimer started a run of the same thread first.
@@ -75,6 +75,7 @@ export const createClaims = (
     } catch (error) {
       logger.debug({ err: error }, "the queue can't be polled for now");
       // The claim reports the fault, and is soon repeated.
+      parts.runs.note();
       return { runs: true, suspects: false, deliveries: false };
     }
   };

@@ -4,7 +4,9 @@ import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { flag, seconds, wholeNumber, type Options } from "./option.ts";
 
 export const isPostgresUrl = (value: string): boolean =>
-  URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
+  addressesOf(value).length === 1 &&
+  URL.canParse(value) &&
+  ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
 const arePostgresUrls = (value: string): boolean => addressesOf(value).every(isPostgresUrl);
 

@@ -4,7 +4,7 @@ import { URL } from "node:url";
 import pg from "pg";
 
 /** A password may contain a comma. */
-const BETWEEN = /,(?=postgres(?:ql)?:\/\/)/;
+const BETWEEN = /\s*,\s*(?=postgres(?:ql)?:\/\/)/;
 
 /**
  * The addresses of a connection string: one, or several of the same database.
@@ -36,6 +36,7 @@ const turns = new Map();
 export class Client extends pg.Client {
   /** Undefined: there is one address. */
   #servers;
+  #address;
   #turn;
 
   /** @param {pg.ClientConfig} [config] */
@@ -45,14 +46,22 @@ export class Client extends pg.Client {
     const turn = turns.get(servers ?? "") ?? 0;
     const address = addresses[turn % addresses.length];
     super({ ...config, connectionString: address });
-    this.address = address;
+    this.#address = address;
     this.#servers = servers;
     this.#turn = turn;
+  }
+
+  /** That this connection takes. It contains the password. */
+  get address() {
+    return this.#address;
   }
 
   async #connect() {
     const servers = this.#servers;
     if (servers === undefined) return await super.connect();
+    // A pool listens only to connections that it has. A loss during the question would end the process.
+    const ignore = () => undefined;
+    this.on("error", ignore);
     try {
       await super.connect();
       const { rows } = await this.query("select pg_is_in_recovery() as standby");
@@ -63,6 +72,7 @@ export class Client extends pg.Client {
       void this.end().catch(() => undefined);
       throw error;
     }
+    this.off("error", ignore);
     return this;
   }
 

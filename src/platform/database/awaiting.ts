@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { sqlState } from "../domain/errors.ts";
-import { Client } from "./addresses.js";
 import type { Logger } from "../lib/logger.ts";
 import { isPassing, retryPassing } from "./passing-faults.ts";
+import { connectProbe } from "./probe.ts";
 
 /** For a server that accepts and stays silent, or an address that drops packets. */
 const CONNECT_MS = 5_000;
@@ -20,18 +20,8 @@ interface AwaitingOptions {
 }
 
 const connectOnce = async (connectionString: string): Promise<void> => {
-  const client = new Client({
-    connectionString,
-    application_name: "threadloom probe",
-    connectionTimeoutMillis: CONNECT_MS,
-  });
-  // Without a listener a lost connection ends the process.
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-  } finally {
-    void client.end().catch(() => undefined);
-  }
+  const client = await connectProbe(connectionString, CONNECT_MS);
+  void client.end().catch(() => undefined);
 };
 
 /** Throws the last error after `seconds`, and lasting errors (a wrong password, a missing database) at once. */

@@ -16,9 +16,8 @@ import type { Services } from "./services.ts";
 const SWEEPS_PER_THREADLESS_SWEEP = 5;
 
 /**
- * Every process sweeps, and skips rows that another process has locked. Of a distributed database, it
- * sweeps its own parts. engine/recovery.ts handles runs of dead
- * processes.
+ * Every process sweeps its own parts, and skips rows that another process has locked. engine/recovery.ts handles runs of
+ * dead processes.
  */
 export const startSweeps = (
   foundation: Foundation,

@@ -87,12 +87,13 @@ test("the parts of a server that goes get other servers, and the other parts kee
   for (const [index, own] of after.entries()) expect(own).toEqual(expect.arrayContaining(before[index + 1]!));
 });
 
-test("a server that does not know of a new one yet owns no fewer parts", async () => {
+test("each part has two servers, also while not all of them know of a new one", async () => {
   const among = await servers(3);
   await divided(among);
-  const another = { id: newId(), parts: createOwnParts(withParts(opened.database), newId()) };
-  await seen(another.id);
-  await another.parts.learnServers(GRAPHS);
+  const newOne = newId();
+  await seen(newOne);
+  const another = { parts: createOwnParts(withParts(opened.database), newOne) };
+  await divided([another, among[0]!]);
   const own = [...among, another].map(({ parts }) => [...numbersOf(parts.own)]);
   for (const owners of ownersByPart(own)) expect(owners).toBeGreaterThanOrEqual(2);
 });
@@ -139,9 +140,10 @@ test("a server that can't reach the table of servers owns all parts", async () =
 
 test("a database without parts is asked as a whole, however many servers there are", async () => {
   for (let count = 0; count < 5; count += 1) await seen(newId());
-  const parts = createOwnParts(opened.database, newId());
+  const database: Database = { ...opened.database, parts: undefined, withParts: undefined };
+  const parts = createOwnParts(database, newId());
   await parts.learnServers(GRAPHS);
-  expect(parts.own).toBe(opened.database);
-  expect(parts.ownAndAnother).toBe(opened.database);
+  expect(parts.own).toBe(database);
+  expect(parts.ownAndAnother).toBe(database);
   expect(parts.isOwn(0)).toBe(true);
 });

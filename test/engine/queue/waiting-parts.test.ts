@@ -71,12 +71,22 @@ test("a run of any thread makes a claim ask each part", async () => {
   expect(await claim(10)).toMatchObject({ asked: [0, 1, 2, 3] });
 });
 
+test("a claim begins the runs of a part before it asks another, and says that parts are left", async () => {
+  const { claim, waiting } = partsWithRuns(0, 1, 1, 0);
+  expect(await claim(5)).toEqual({ claimed: 1, asked: [0, 1] });
+  expect(waiting.areLeft).toBe(true);
+  expect(await claim(4)).toEqual({ claimed: 1, asked: [2] });
+  expect(await claim(3)).toEqual({ claimed: 0, asked: [3] });
+  expect(waiting.areLeft).toBe(false);
+});
+
 test("a part that gave as many runs as were asked for is asked again, after the others", async () => {
-  const { claim } = partsWithRuns(5, 5, 0, 0);
+  const { claim } = partsWithRuns(4, 4, 0, 0);
   expect(await claim(2)).toEqual({ claimed: 2, asked: [0] });
   expect(await claim(2)).toEqual({ claimed: 2, asked: [1] });
   expect(await claim(2)).toEqual({ claimed: 2, asked: [2, 3, 0] });
-  expect(await claim(9)).toEqual({ claimed: 4, asked: [1, 0] });
+  expect(await claim(9)).toEqual({ claimed: 2, asked: [1] });
+  expect(await claim(9)).toEqual({ claimed: 0, asked: [0] });
   expect(await claim(9)).toEqual({ claimed: 0, asked: [] });
 });
 
@@ -93,19 +103,27 @@ test("a run that is announced while its part is asked is not forgotten", async (
   expect(await claim(10)).toEqual({ claimed: 0, asked: [] });
 });
 
-test("a part that fails keeps no runs of other parts back, and is asked again", async () => {
-  const { claim, fails } = partsWithRuns(1, 1, 0, 0);
-  fails(0, new Error("away"));
-  expect(await claim(10)).toEqual({ claimed: 1, asked: [0, 1, 2, 3] });
-  fails(0, undefined);
-  expect(await claim(10)).toEqual({ claimed: 1, asked: [0] });
+test("a late answer does not forget a run that was announced after another claim", async () => {
+  const parts = [{}];
+  const database = { parts, partOf: () => 0 } as unknown as Database;
+  const waiting = createWaitingParts(database);
+  let answer = (): void => undefined;
+  const late = waiting.claim(1, () => new Promise((resolve) => (answer = () => resolve([]))));
+  await waiting.claim(1, () => Promise.resolve([]));
+  expect(waiting.areLeft).toBe(false);
+  waiting.note(threadOf(0));
+  answer();
+  await late;
+  expect(waiting.areLeft).toBe(true);
 });
 
-test("a claim that got runs hands them out before it waits for a failing part", async () => {
-  const { claim, fails } = partsWithRuns(1, 0, 1, 0);
-  fails(1, new Error("away"));
+test("a part that fails keeps no runs of other parts back, and is asked again, after the others", async () => {
+  const { claim, fails } = partsWithRuns(1, 1, 1, 0);
+  fails(0, new Error("away"));
   expect(await claim(10)).toEqual({ claimed: 1, asked: [0, 1] });
-  expect(await claim(10)).toEqual({ claimed: 1, asked: [2, 3, 1] });
+  fails(0, undefined);
+  expect(await claim(10)).toEqual({ claimed: 1, asked: [2] });
+  expect(await claim(10)).toEqual({ claimed: 1, asked: [3, 0] });
 });
 
 test("a claim that got nothing throws what a part threw", async () => {

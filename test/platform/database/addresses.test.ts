@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { addressesOf, Client } from "../../../src/platform/database/addresses.js";
 import { openDatabase } from "../../../src/platform/database/database.ts";
@@ -52,6 +54,7 @@ const opened = (connectionString: string, poolSize = 3) => {
 test("a comma in a password does not end an address", () => {
   const [one, other] = ["postgresql://a:b,c@one:5432/app", "postgres://a:b,postgres@other/app"];
   expect(addressesOf(`${one},${other}`)).toEqual([one, other]);
+  expect(addressesOf(`${one} , ${other}`)).toEqual([one, other]);
   expect(addressesOf(one)).toEqual([one]);
 });
 
@@ -91,6 +94,26 @@ test("settings are put into each address, and connections with other settings kn
   expect(addressesOf(withSettings)).toHaveLength(2);
   for (const address of addressesOf(withSettings)) expect(address).toContain("enable_seqscan");
   expect(await reached(withSettings)).toBe(portOf(database));
+});
+
+/** AuthenticationOk and ReadyForQuery of the protocol. */
+const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
+
+test("a connection that is lost before it was used fails like any other", async () => {
+  const database = await aDatabase();
+  const server = createServer((socket) => {
+    socket.once("data", () => {
+      socket.write(WELCOME);
+      socket.once("data", () => socket.destroy());
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  const several = [atPort(database, (server.address() as AddressInfo).port), database].join();
+  const pool = opened(several);
+  await expect(pool.query("select 1")).rejects.toThrow("Connection terminated unexpectedly");
+  expect(await pool.query("select 1 as one")).toEqual([{ one: 1 }]);
 });
 
 test("without an address that works, the fault of the last one is thrown", async () => {

@@ -75,7 +75,7 @@ const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at,
   from (select worker_id as server_id, count(*)::int as running from threadloom.runs
     where status = 'running' and worker_id is not null group by worker_id) held
   full join (select worker_id as server_id, seen_at, graph_ids from threadloom.workers) known using (server_id)
-  where running > 0 or seen_at > now() - interval '${SILENT_SECONDS} seconds'
+  where running > 0 or (seen_at > now() - interval '${SILENT_SECONDS} seconds' and graph_ids <> '{}')
   order by num_running desc, server_id limit ${SERVERS_AT_MOST}`;
 
 export const createQueueRepository = (database: Database) => ({

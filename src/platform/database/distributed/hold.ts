@@ -8,8 +8,8 @@ const SHARE_LOCK = 5;
 /** How long a move of a shard waits at most until its turn is noticed. */
 const LOOK_FOR_MOVES_MS = 1_000;
 const RETRY_MS = 250;
-/** The question whether the cluster has another node instead goes to the coordinator. */
-const TRIES_PER_QUESTION = 8;
+/** How often the coordinator is asked whether the cluster has another node instead. */
+const ASK_EVERY_MS = 2_000;
 const PATIENCE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -100,13 +100,17 @@ export const holdShards = (options: HoldOptions) => {
   };
 
   const takeUntilHeld = async (): Promise<void> => {
+    let askedAt = -Infinity;
     for (let failures = 0; !closed; failures += 1) {
       try {
         return await take();
       } catch (error) {
         logger[failures === 0 ? "warn" : "debug"]({ err: error }, "the shards of a node can't be used yet");
         tried(error);
-        if (failures % TRIES_PER_QUESTION === 0 && (await isGone())) return;
+        if (performance.now() - askedAt >= ASK_EVERY_MS) {
+          askedAt = performance.now();
+          if (await isGone()) return;
+        }
         await pause(RETRY_MS);
       }
     }

@@ -20,17 +20,18 @@ export interface NodesOptions {
 export const createNodes = (options: NodesOptions) => {
   const { placement, schema, openNode, addressOf, logger } = options;
   const nodes = new Map<string, { database: Database; hold: Hold }>();
+  /** Also those of nodes that are gone, whose statements may still fail. */
+  const opened: Database[] = [];
   const failures = new WeakSet<Error>();
   const lossListeners = new Set<() => void>();
   const lost = (): void => lossListeners.forEach((listener) => listener());
   /** By part. */
   const places = placement.parts.map(({ node }) => node);
 
-  const learn = (now: readonly Part[]): void => {
+  const assertSameRanges = (now: readonly Part[]): void => {
     // With other ranges of hashes, statements would go to wrong shards.
     if (now.map(({ from }) => from).join() !== placement.parts.map(({ from }) => from).join())
       throw new Error("The shards were split or removed. Restart all servers.");
-    now.forEach((part, index) => (places[index] = part.node));
   };
 
   /** A node that failed may have another address by now: `citus_update_node` names its standby instead. */
@@ -38,8 +39,9 @@ export const createNodes = (options: NodesOptions) => {
     try {
       const now = (await options.readPlacement())?.parts ?? [];
       if (now.some(({ node }) => node === name)) return false;
-      // The nodes' own holds confirm the new places before a statement is sent there.
-      learn(now);
+      assertSameRanges(now);
+      // Other places are known from holds, which read them under their locks.
+      for (const [index, part] of now.entries()) if (places[index] === name) places[index] = part.node;
     } catch (error) {
       logger.debug({ err: error }, "the coordinator can't be asked for the places of the shards");
       return false;
@@ -61,7 +63,9 @@ export const createNodes = (options: NodesOptions) => {
           return (await readPlacement(client, schema))?.parts.flatMap(({ shardIds }) => shardIds) ?? [];
         },
         async learnPlaces(client) {
-          learn((await readPlacement(client, schema))?.parts ?? []);
+          const now = (await readPlacement(client, schema))?.parts ?? [];
+          assertSameRanges(now);
+          now.forEach((part, index) => (places[index] = part.node));
         },
         isGone: () => forgetIfGone(name),
         onFailure(error) {
@@ -71,6 +75,7 @@ export const createNodes = (options: NodesOptions) => {
       });
       node = { database: openNode(name), hold };
       node.database.onConnectionLost(lost);
+      opened.push(node.database);
       nodes.set(name, node);
     }
     return node;
@@ -96,11 +101,11 @@ export const createNodes = (options: NodesOptions) => {
     },
     /** As `Database.nodesUp`. */
     up: (): Record<string, boolean> =>
-      Object.fromEntries([...new Set(places)].map((name) => [name, nodeAt(name).hold.isHeld])),
+      Object.fromEntries([...nodes].map(([name, { hold }]) => [name, hold.isHeld])),
     /** As `Database.isLoss`. */
     isLoss: (error: unknown): boolean =>
       (error instanceof Error && failures.has(error)) ||
-      [...nodes.values()].some(({ database }) => database.isLoss(error)),
+      opened.some((database) => database.isLoss(error)),
     /** As `Database.onConnectionLost`. */
     onConnectionLost(listener: () => void): () => void {
       lossListeners.add(listener);
