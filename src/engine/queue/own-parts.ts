@@ -55,7 +55,7 @@ export const createOwnParts = (database: Database, processId: string) => {
     /** Statements that name no thread reach the parts of this server. It may have none. */
     own: within(() => own),
     /** As `own`, and another part each time: its servers may be full, or dead. */
-    ownAndAnother: within(() => (others.length === 0 ? own : [...own, others[randomInt(others.length)]!])),
+    ownAndAnother: within(() => (others.length === 0 ? own : [...own, others.at(randomInt(others.length))!])),
     isOwn: (part: number): boolean => own.includes(part),
     /** Divides again. All parts are of this server while the others are unknown. */
     async learnServers(graphIds: readonly string[]): Promise<void> {

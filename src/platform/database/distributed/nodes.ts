@@ -104,8 +104,7 @@ export const createNodes = (options: NodesOptions) => {
       Object.fromEntries([...nodes].map(([name, { hold }]) => [name, hold.isHeld])),
     /** As `Database.isLoss`. */
     isLoss: (error: unknown): boolean =>
-      (error instanceof Error && failures.has(error)) ||
-      opened.some((database) => database.isLoss(error)),
+      (error instanceof Error && failures.has(error)) || opened.some((database) => database.isLoss(error)),
     /** As `Database.onConnectionLost`. */
     onConnectionLost(listener: () => void): () => void {
       lossListeners.add(listener);
