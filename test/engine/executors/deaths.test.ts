@@ -30,7 +30,8 @@ interface HostileInput {
 }
 const hostile = async (input: HostileInput) => {
   const threadId = await api.aThread();
-  const run = await api.aRun(threadId, { assistant_id: "hostile", input });
+  // A process that is harmed before it has stored its report never reports.
+  const run = await api.aRun(threadId, { assistant_id: "hostile", input, durability: "sync" });
   return { threadId, runId: run.run_id };
 };
 /** The process that executes a run, once it has reported its id. */
