@@ -12,7 +12,10 @@ export default defineConfig({
     ...ordinary,
     globalSetup,
     name: "citus",
-    include: nodes === undefined ? [] : ["test/{engine,api,state/checkpoints,distributed}/**/*.test.ts"],
+    include:
+      nodes === undefined
+        ? []
+        : ["test/{access,api,engine,protocols/webhooks,state/checkpoints}/**/*.test.ts"],
     passWithNoTests: true,
     // Plans are PostgreSQL's own in each part, and the last one makes parts itself.
     exclude: [
