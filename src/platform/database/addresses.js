@@ -56,12 +56,10 @@ export class Client extends pg.Client {
     return this.#address;
   }
 
-  async #connect() {
-    const servers = this.#servers;
-    if (servers === undefined) return await super.connect();
-    // A pool listens only to connections that it has. A loss during the question would end the process.
-    const ignore = () => undefined;
-    this.on("error", ignore);
+  /** @param {string} servers */
+  async #connectTo(servers) {
+    // Without a listener a loss ends the process, and the caller may listen only after this has resolved.
+    this.on("error", () => undefined);
     try {
       await super.connect();
       const { rows } = await this.query("select pg_is_in_recovery() as standby");
@@ -72,7 +70,6 @@ export class Client extends pg.Client {
       void this.end().catch(() => undefined);
       throw error;
     }
-    this.off("error", ignore);
     return this;
   }
 
@@ -82,7 +79,9 @@ export class Client extends pg.Client {
    * @returns {any}
    */
   connect(callback) {
-    const connected = this.#connect();
+    const servers = this.#servers;
+    if (servers === undefined) return super.connect(callback);
+    const connected = this.#connectTo(servers);
     if (callback === undefined) return connected;
     connected.then((client) => callback(null, client), callback);
   }

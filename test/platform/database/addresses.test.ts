@@ -98,19 +98,38 @@ test("settings are put into each address, and connections with other settings kn
 
 /** AuthenticationOk and ReadyForQuery of the protocol. */
 const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
+const FATAL = Buffer.from("SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0");
+const LENGTH = Buffer.from([0, 0, 0, FATAL.length + 4]);
+/** As of a server that stops. */
+const WELCOME_AND_END = Buffer.concat([WELCOME, Buffer.from("E"), LENGTH, FATAL]);
 
-test("a connection that is lost before it was used fails like any other", async () => {
-  const database = await aDatabase();
+/** Returns the port of a server that answers each first message of a connection, and cuts the connection at the next. */
+const answering = async (answer: Buffer): Promise<number> => {
   const server = createServer((socket) => {
+    socket.on("error", () => undefined);
     socket.once("data", () => {
-      socket.write(WELCOME);
+      socket.write(answer);
       socket.once("data", () => socket.destroy());
     });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   closers.push(() => new Promise((resolve) => server.close(resolve)));
-  const several = [atPort(database, (server.address() as AddressInfo).port), database].join();
+  return (server.address() as AddressInfo).port;
+};
+
+test("a connection that ends in the moment it opens fails like any other", async () => {
+  const database = await aDatabase();
+  const ends = atPort(database, await answering(WELCOME_AND_END));
+  await expect(opened(ends).query("select 1")).rejects.toMatchObject({ code: "57P01" });
+  const pool = opened([ends, database].join());
+  await expect(pool.query("select 1")).rejects.toThrow("not queryable");
+  expect(await pool.query("select 1 as one")).toEqual([{ one: 1 }]);
+});
+
+test("a connection that is lost before it was used fails like any other", async () => {
+  const database = await aDatabase();
+  const several = [atPort(database, await answering(WELCOME)), database].join();
   const pool = opened(several);
   await expect(pool.query("select 1")).rejects.toThrow("Connection terminated unexpectedly");
   expect(await pool.query("select 1 as one")).toEqual([{ one: 1 }]);
