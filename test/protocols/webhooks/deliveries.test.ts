@@ -84,6 +84,8 @@ const aDelivery = async (owner: Owner, state: WebhookDelivery["state"]): Promise
   });
 };
 
+const hoursAgo = (hours: number): Date => new Date(Date.now() - hours * 3_600_000);
+
 const MISSING = "00000000-0000-7000-8000-000000000000";
 
 test("a delivery can be read, searched and replayed by callers who see its thread, and by no others", async () => {
@@ -145,11 +147,10 @@ test("pages name the start of the next one", async () => {
 test("metrics count undelivered webhooks, and how long they have waited", async () => {
   receiver.answer((_, response) => response.writeHead(500).end());
   const { run_id: runId } = await aDelivery("me", "pending");
-  await query(
-    server,
-    "update threadloom.webhook_deliveries set run_ended_at = run_ended_at - interval '1 hour' where run_id = $1",
-    [runId],
-  );
+  await query(server, "update threadloom.webhook_deliveries set run_ended_at = $2 where run_id = $1", [
+    runId,
+    hoursAgo(1),
+  ]);
   const metrics = await send<{ webhooks: object }>("me", "GET", "/metrics?format=json");
   expect(metrics.body.webhooks).toMatchObject({ num_pending: 1 });
   const text = await (await fetch(`${server.url}/metrics`, { headers: { "x-api-key": KEYS.me } })).text();
@@ -200,11 +201,10 @@ test("text of a caller can't control the terminal of the operator who lists it",
 test("deliveries settled long ago are removed", async () => {
   const { run_id: old } = await aDelivery("me", "delivered");
   const { run_id: young } = await aDelivery("me", "delivered");
-  await query(
-    server,
-    "update threadloom.webhook_deliveries set settled_at = settled_at - interval '2 hours' where run_id = $1",
-    [old],
-  );
+  await query(server, "update threadloom.webhook_deliveries set settled_at = $2 where run_id = $1", [
+    old,
+    hoursAgo(2),
+  ]);
   expect(await createDeliveries(database).removeSettled(3_600, 500)).toBe(1);
   expect((await get("me", old)).status).toBe(404);
   expect((await get("me", young)).status).toBe(200);
