@@ -80,7 +80,7 @@ export class Client extends pg.Client {
    */
   connect(callback) {
     const servers = this.#servers;
-    if (servers === undefined) return super.connect(callback);
+    if (servers === undefined) return callback === undefined ? super.connect() : super.connect(callback);
     const connected = this.#connectTo(servers);
     if (callback === undefined) return connected;
     connected.then((client) => callback(null, client), callback);

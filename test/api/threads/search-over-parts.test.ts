@@ -33,7 +33,8 @@ const search = (given: Partial<RowSearch>): RowSearch => ({
   ...{ sortBy: "created_at", sortOrder: "asc", parts: EVERY_LONG_PART, limit: 10, offset: 0 },
   ...given,
 });
-const searcher = () => createSearcherOverParts({ ...parts[0]!, parts });
+const PAGE_BYTES = 16_000;
+const searcher = () => createSearcherOverParts({ ...parts[0]!, parts }, PAGE_BYTES);
 const found = async (given: Partial<RowSearch>) => {
   const { rows, total, isLast } = await searcher().page(EVERY_THREAD, search(given));
   return { threads: rows.map((row) => Number(row.thread_id.slice(-1))), total, isLast };
@@ -75,6 +76,38 @@ describe("a search of threads in two parts", () => {
     const ids = [idOf(5), idOf(0), idOf(3)];
     const rows = await searcher().records(EVERY_THREAD, ids, EVERY_LONG_PART);
     expect(rows.map((row) => row.thread_id)).toEqual(ids);
+  });
+});
+
+describe("a search of large threads in two parts", () => {
+  const LARGE = { team: "large" };
+  const ids = Array.from({ length: 6 }, (_, index) => `00000000-0000-4000-8001-00000000000${index}`);
+  beforeAll(async () => {
+    for (const [index, threadId] of ids.entries())
+      await parts[index < 4 ? 0 : 1]!.query(
+        `insert into threadloom.threads (thread_id, metadata, created_at)
+         values ($1, $2::jsonb || jsonb_build_object('text', repeat('x', 6000)), timestamptz '2027-01-01' + $3 * interval '9 s')`,
+        [threadId, LARGE, index],
+      );
+  });
+  afterAll(async () => {
+    for (const part of parts)
+      await part.query("delete from threadloom.threads where thread_id = any($1::uuid[])", [ids]);
+  });
+
+  test("reads as many records as both parts have room for, and leaves none out between them", async () => {
+    const rows = await searcher().records(EVERY_THREAD, ids, EVERY_LONG_PART);
+    expect(rows.map((row) => row.thread_id)).toEqual(ids.slice(0, 2));
+  });
+
+  test("ends a page early, and goes on with the next thread", async () => {
+    const pages: Awaited<ReturnType<typeof found>>[] = [];
+    for (let offset = 0; offset < ids.length; offset += pages.at(-1)!.threads.length)
+      pages.push(await found({ metadata: LARGE, offset }));
+    expect(pages).toEqual([
+      { threads: [0, 1], total: 6, isLast: false },
+      { threads: [2, 3, 4, 5], total: 6, isLast: true },
+    ]);
   });
 });
 

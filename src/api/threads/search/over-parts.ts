@@ -1,9 +1,10 @@
+import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
 import { partsOf, type Database } from "../../../platform/database/database.ts";
-import { invalid } from "../../../platform/domain/errors.ts";
-import type { PlaceColumn, RowOrder } from "./order.ts";
-import { createThreadSearcher, type RowPage, type ThreadSearcher } from "./search.ts";
+import type { LongParts } from "../record.ts";
+import type { RowOrder } from "./order.ts";
+import { createThreadSearcher, type Placed, type RowPage, type ThreadSearcher } from "./search.ts";
 
-type Placed = PlaceColumn & { thread_id: string };
+const ONLY_PLACES: LongParts = { shown: [], read: [] };
 
 const compareKeys = (one: string, other: string): number => {
   // Microseconds have no leading zeros.
@@ -30,31 +31,39 @@ const sumOf = (counts: readonly (number | undefined)[]): number | undefined =>
   );
 
 /** A part that has more rows may have some before the later rows of other parts. */
-const mergedPages = (pages: readonly RowPage[], order: RowOrder): Omit<RowPage, "total"> => {
+const mergedPlaces = (pages: readonly RowPage[], order: RowOrder): { places: Placed[]; isLast: boolean } => {
   const compare = comparing(order);
-  const ends = pages.filter(({ isLast }) => !isLast).map(({ rows }) => rows.at(-1));
-  const rows = pages.flatMap((page) => page.rows).sort(compare);
+  const ends = pages.filter(({ isLast }) => !isLast).map(({ places }) => places.at(-1));
+  const places = pages.flatMap((page) => page.places).sort(compare);
   const isSafe = (row: Placed): boolean => ends.every((end) => end !== undefined && compare(row, end) <= 0);
-  const unsafe = rows.findIndex((row) => !isSafe(row));
-  return { rows: unsafe === -1 ? rows : rows.slice(0, unsafe), isLast: ends.length === 0 };
+  const unsafe = places.findIndex((row) => !isSafe(row));
+  return { places: unsafe === -1 ? places : places.slice(0, unsafe), isLast: ends.length === 0 };
 };
 
-/** Searches each part of the database, and merges what is found. */
-export const createSearcherOverParts = (database: Database): ThreadSearcher => {
-  const searchers = partsOf(database).map(createThreadSearcher);
+/** Searches each part of the database, merges what is found, and then reads the records of a page. */
+export const createSearcherOverParts = (
+  database: Database,
+  bytesAtMost = PAGE_BYTES_AT_MOST,
+): ThreadSearcher => {
+  const parts = partsOf(database);
+  const bytesOfPart = Math.floor(bytesAtMost / parts.length);
+  const searchers = parts.map((part) => createThreadSearcher(part, bytesOfPart));
   if (searchers.length === 1) return searchers[0]!;
-  return {
+  const over: ThreadSearcher = {
     async page(visibility, search, signal) {
       const { offset, limit } = search;
-      const whole = { ...search, offset: 0, limit: offset + limit };
+      const whole = { ...search, parts: ONLY_PLACES, offset: 0, limit: offset + limit };
       const pages = await Promise.all(searchers.map(({ page }) => page(visibility, whole, signal)));
-      const { rows, isLast } = mergedPages(pages, search);
-      if (rows.length <= offset && !isLast)
-        throw invalid("The rows before this offset are too large; go on with 'cursor' instead.");
+      const found = mergedPlaces(pages, search);
+      const places = found.places.slice(offset, offset + limit);
+      const ids = places.map(({ thread_id }) => thread_id);
+      const records = await over.records(visibility, ids, search.parts, signal);
+      const placeOf = new Map(places.map(({ thread_id, place }) => [thread_id, place]));
       return {
-        rows: rows.slice(offset, offset + limit),
+        rows: records.map((row) => ({ ...row, place: placeOf.get(row.thread_id)! })),
+        places,
         total: sumOf(pages.map(({ total }) => total)),
-        isLast: isLast && rows.length <= offset + limit,
+        isLast: found.isLast && found.places.length <= offset + limit && records.length === places.length,
       };
     },
 
@@ -72,12 +81,16 @@ export const createSearcherOverParts = (database: Database): ThreadSearcher => {
       return all.sort(comparing(filter));
     },
 
-    async records(visibility, ids, parts, signal) {
+    async records(visibility, ids, longParts, signal) {
       const found = await Promise.all(
-        searchers.map(({ records }) => records(visibility, ids, parts, signal)),
+        searchers.map(({ records }) => records(visibility, ids, longParts, signal)),
       );
       const byId = new Map(found.flat().map((row) => [row.thread_id, row]));
-      return ids.flatMap((id) => byId.get(id) ?? []);
+      const ends = found
+        .filter((rows) => rows.length < Number(rows[0]?.page_rows ?? 0))
+        .map((rows) => ids.indexOf(rows.at(-1)!.thread_id) + 1);
+      return ids.slice(0, Math.min(ids.length, ...ends)).flatMap((id) => byId.get(id) ?? []);
     },
   };
+  return over;
 };

@@ -4,7 +4,8 @@ import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import { createYieldPoint } from "../../../platform/lib/time-slicer.ts";
 import { createValueFinder, type PageReadOptions, type ValueFinderOptions } from "./by-values.ts";
 import { assertOnePlace } from "../../../platform/domain/cursors.ts";
-import { cursorBehind, placeOf, type PlaceColumn, type RowOrder } from "./order.ts";
+import { cursorBehind, placeOf, type RowOrder } from "./order.ts";
+import type { Placed } from "./search.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
 import { PIECE_CHARACTERS } from "../long-answers.ts";
 import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
@@ -79,7 +80,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       const wanted = { metadata, status, ids, ...order, behind };
       let rows: readonly ThreadRecordRow[];
       /** As `rows`, but some may be deleted by now. */
-      let places: readonly (PlaceColumn & { thread_id: string })[];
+      let places: readonly Placed[];
       let total: number | undefined;
       let isLast: boolean;
       if (part !== undefined && Object.keys(part).length > 0) {
@@ -92,8 +93,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       } else {
         const page = { ...wanted, parts: fields.parts, limit, offset };
         const found = await searcher.page(visibility, page, signal);
-        ({ rows, total, isLast } = found);
-        places = found.rows;
+        ({ rows, places, total, isLast } = found);
       }
       const records = await recordsOf(visibility, rows, fields, options);
       const hasMore = records.length < rows.length || !isLast;

@@ -3,7 +3,12 @@ import { sql, type RawBuilder } from "kysely";
 import { LRUCache } from "lru-cache";
 import type { Visibility } from "../../../access/visibility.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
-import type { BoundedRead, PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
+import {
+  PAGE_BYTES_AT_MOST,
+  type BoundedRead,
+  type PageColumns,
+  type PageWeight,
+} from "../../../platform/database/bounded-reads.ts";
 import { composedRead } from "../../../platform/database/queries.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import {
@@ -27,6 +32,7 @@ import {
 } from "./order.ts";
 
 export type PlacedRow = ThreadRecordRow & PlaceColumn;
+export type Placed = PlaceColumn & { thread_id: string };
 
 export interface RowSearch extends OrderedFilter {
   /** Other long columns are neither measured nor read. */
@@ -38,6 +44,8 @@ export interface RowSearch extends OrderedFilter {
 export interface RowPage {
   /** Only the rows for which a page has room; see `roomyPage`. */
   rows: PlacedRow[];
+  /** As `rows`, but some may be deleted by now. */
+  places: readonly Placed[];
   /** Undefined if too many match to count. Callers ignore it behind a cursor. */
   total: number | undefined;
   /** Whether no matching thread follows. */
@@ -67,8 +75,10 @@ export interface ThreadSearcher {
     ids: readonly string[],
     parts: LongParts,
     signal?: AbortSignal,
-  ): Promise<ThreadRecordRow[]>;
+  ): Promise<RecordRow[]>;
 }
+
+type RecordRow = ThreadRecordRow & PageColumns;
 
 type PageRow = PlacedRow & PageColumns;
 
@@ -81,13 +91,6 @@ const keyOf = (visibility: Visibility<"threads">, { metadata, status }: RowFilte
   createHash("sha256")
     .update(JSON.stringify([metadata, status, visibility.on("metadata")]))
     .digest("base64");
-
-/** `more`: SQL for further columns. */
-const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
-  const [first, second, third, fourth] = parts.read;
-  const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
-  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}${place}` };
-};
 
 const limitAndOffset = (limit: number, offset: number): RawBuilder<unknown> =>
   sql`limit ${limit}::bigint offset ${offset}::bigint`;
@@ -118,7 +121,18 @@ const inOrder = (
   return sql`select * from (${sql.join(parts, sql` union all `)}) placed ${page("placed")}`;
 };
 
-export const createThreadSearcher = (database: Database): ThreadSearcher => {
+/** @param bytesAtMost a page ends with the record that reaches them */
+export const createThreadSearcher = (
+  database: Database,
+  bytesAtMost = PAGE_BYTES_AT_MOST,
+): ThreadSearcher => {
+  /** `more`: SQL for further columns. */
+  const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
+    const [first, second, third, fourth] = parts.read;
+    const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
+    const sent = `${more}${recordColumns(parts)}${place}`;
+    return { columns: [first, second, third, fourth], sent, bytesAtMost };
+  };
   /** Filters with too many matches to count. */
   const many = new LRUCache<string, true>({ max: MANY_REMEMBERED_AT_MOST, ttl: MANY_REMEMBERED_MS });
 
@@ -178,7 +192,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       database,
       found.filter((row) => row.thread_id !== null),
     );
-    return { rows, total, isLast: search.offset + rows.length >= total };
+    return { rows, places: rows, total, isLast: search.offset + rows.length >= total };
   };
 
   /** Reads one row more, to learn whether the page is the last. */
@@ -194,11 +208,11 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const rows = openRecords(database, found.slice(0, search.limit));
     const isLast = Number(found[0]?.page_rows ?? 0) <= rows.length;
     if (isLast && (rows.length > 0 || search.offset === 0))
-      return { rows, total: search.offset + rows.length, isLast };
+      return { rows, places: rows, total: search.offset + rows.length, isLast };
     // Pages behind a cursor have no total.
     const isUncounted = isTooManyToCount || search.behind !== undefined;
     const total = isUncounted ? undefined : await countSome(read, visibility, search);
-    return { rows, total, isLast };
+    return { rows, places: rows, total, isLast };
   };
 
   return {
@@ -237,7 +251,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
     async records(visibility, ids, parts, signal) {
-      const rows = await composedRead<ThreadRecordRow>(
+      const rows = await composedRead<RecordRow>(
         database.boundedRead,
         sql`select record.* from unnest(${ids}::uuid[]) with ordinality as wanted (id, place)
           cross join lateral (

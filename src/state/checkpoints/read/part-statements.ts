@@ -202,13 +202,7 @@ export const readParts = async (
   leftOut: number | undefined;
   bytesOfFirst: number;
 }> => {
-  const rows = await READ_PARTS.query<{
-    thread_id: string;
-    elements: string | null;
-    contents: string | null;
-    left_out: number | null;
-    bytes_of_first: string | null;
-  }>(queryable, {
+  const { text, values } = READ_PARTS.compile({
     rangeThreads: ranges.map(({ threadId }) => threadId),
     lists: ranges.map(({ list }) => list),
     froms: ranges.map(({ from }) => from),
@@ -220,15 +214,26 @@ export const readParts = async (
     bytesAtMost,
     isBounded,
   });
+  const threads = [...new Set([...ranges, ...contents].map(({ threadId }) => threadId))];
+  const rows = await queryable.query<{
+    thread_id: string;
+    elements: string | null;
+    contents: string | null;
+    left_out: number | null;
+    bytes_of_first: string | null;
+  }>(text, values, { threads });
   const parts: Array<[threadId: string, parts: ReadParts]> = [];
   for (const row of rows) {
     const whole = await wholeParts(queryable, row.thread_id, toParts(row, queryable.encryption));
     parts.push([row.thread_id, whole]);
   }
+  // Each part of a distributed database weighs its own threads.
+  const leftOut = Math.min(...rows.map(({ left_out }) => left_out ?? Infinity));
+  const first = rows.find(({ left_out }) => left_out === leftOut);
   return {
     parts,
-    leftOut: rows[0]?.left_out ?? undefined,
-    bytesOfFirst: Number(rows[0]?.bytes_of_first ?? 0),
+    leftOut: first === undefined ? undefined : leftOut,
+    bytesOfFirst: Number(first?.bytes_of_first ?? 0),
   };
 };
 

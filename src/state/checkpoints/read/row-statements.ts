@@ -1,4 +1,5 @@
 import type { Encryption, Queryable } from "../../../platform/database/database.ts";
+import { byPart } from "../../../platform/database/queryable.ts";
 import { fragment, statement, type Fragment } from "../../../platform/database/statement.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
@@ -145,6 +146,8 @@ where coalesce(c.before, 0) < ${sql.bytesAtMost}
 order by c.ordinal`,
 );
 
+type HeadRow = RawRow & { ordinal: string; final: string };
+
 /**
  * Rows in the order of the ids, without writes, up to `bytesAtMost` and one more. `done`: the number of finished ids.
  */
@@ -153,16 +156,18 @@ export const readHeadRows = async (
   threadIds: readonly string[],
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; done: number }> => {
-  const raw = await READ_HEADS.query<RawRow & { ordinal: string; final: string }>(queryable, {
+  // Each part of a distributed database reads its own threads.
+  const parts = byPart(queryable, threadIds, (threadId) => threadId).length;
+  const raw = await READ_HEADS.query<HeadRow>(queryable, {
     threadIds,
-    bytesAtMost,
+    bytesAtMost: Math.ceil(bytesAtMost / Math.max(parts, 1)),
   });
-  const last = raw.at(-1);
-  const isEnd = last === undefined || last.ordinal === last.final;
-  return {
-    rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row)),
-    done: isEnd ? threadIds.length : Number(last.ordinal),
-  };
+  const lasts = byPart(queryable, raw, ({ thread_id }) => thread_id).map((rows) => rows.at(-1)!);
+  const cut = lasts.filter(({ ordinal, final }) => ordinal !== final);
+  const done = Math.min(threadIds.length, ...cut.map(({ ordinal }) => Number(ordinal)));
+  const found = raw.filter(({ ordinal }) => Number(ordinal) <= done);
+  if (parts > 1) found.sort((a, b) => Number(a.ordinal) - Number(b.ordinal));
+  return { rows: found.map(({ ordinal: _, final: __, ...row }) => toRow(row)), done };
 };
 
 const READ_ANCESTORS = statement(
