@@ -15,7 +15,10 @@ export default defineConfig({
     include:
       nodes === undefined
         ? []
-        : ["test/{access,api,engine,protocols/webhooks,state/checkpoints}/**/*.test.ts"],
+        : [
+            "test/{access,api,engine,protocols,state/checkpoints}/**/*.test.ts",
+            "test/commands/distributed.test.ts",
+          ],
     passWithNoTests: true,
     // Plans are PostgreSQL's own in each part, and the last one makes parts itself.
     exclude: [

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
-import { unusedDataWarning } from "../platform/config/database-options.ts";
+import { assertOneDatabase, unusedDataWarning } from "../platform/config/database-options.ts";
 import { encryptionOf } from "../platform/config/encryption-options.ts";
 import { objectStoreOf } from "../platform/config/object-store-options.ts";
 import {
@@ -82,6 +82,7 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
   const { databaseUrl, databaseSchema, data } = flags;
   // The flag replaces both addresses.
   const environment = databaseUrl === undefined ? given : { ...given, DATABASE_DIRECT_URL: "" };
+  if (databaseUrl === undefined) assertOneDatabase(environment);
   const options = resolveOptions(
     ["databaseUrl", "databaseDirectUrl", "databaseSchema", "databaseAdvisoryLocks", "dataFolder"],
     { databaseUrl, databaseSchema, dataFolder: data },

@@ -5,6 +5,7 @@ import { createGunzip } from "node:zlib";
 import pg from "pg";
 import { statement } from "../../platform/database/statement.ts";
 import { from as copyFrom } from "pg-copy-streams";
+import { readPlacement } from "../../platform/database/distributed/placement.ts";
 import { migrate, readMigrations, type Migration } from "../../platform/database/migrate.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -19,7 +20,7 @@ import {
   quotedName,
   type BackupHead,
 } from "./format.ts";
-import { assertNoServers } from "./servers.ts";
+import { assertNoServers } from "../running-servers.ts";
 
 const END = Buffer.from(END_OF_ROWS);
 const NEW_LINE = Buffer.from("\n");
@@ -202,6 +203,10 @@ export const restoreBackup = async (options: RestoreOptions): Promise<{ head: Ba
   const client = await connected(connectionString);
   try {
     await assertNoServers(client, schema);
+    if ((await readPlacement(client, schema)) !== undefined)
+      throw new StartError(
+        "The tables are distributed. Restore into an empty database, and run 'threadloom distribute' on it then.",
+      );
     const table = await firstWithRows(client, schema);
     if (table !== undefined && !force)
       throw new StartError(

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { stat } from "node:fs/promises";
+import { findPlacement } from "../../platform/database/distributed/placement.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { onBackup, withBackedUp, type BackupFlags } from "../backup/command.ts";
@@ -37,7 +38,11 @@ export const createBackup: CreateCommand = (surroundings) =>
           if (url === undefined && !(await hasCluster(dataFolder)))
             throw new StartError(`There is no embedded database in ${dataFolder}.`);
         },
-        work: (database) => writeBackup({ ...database, file }),
+        async work(database) {
+          if ((await findPlacement(database.connectionString, database.schema)) !== undefined)
+            note("The nodes are read one by one: this is a snapshot only if all servers are stopped.\n");
+          return await writeBackup({ ...database, file });
+        },
       });
       const { size: bytes } = await stat(file);
       if (json)

@@ -2,6 +2,7 @@ import { Command, Option } from "commander";
 import pg from "pg";
 import {
   clusterFaults,
+  countShards,
   distributeTables,
   hasTables,
   SHARDS_AT_MOST,
@@ -12,6 +13,7 @@ import { partsByNode } from "../../platform/database/distributed/placement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { findOwnDatabase, migrateOwn, onDatabase, withReached, type DatabaseFlags } from "../own-database.ts";
+import { assertNoServers } from "../running-servers.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 const DEFAULT_SHARDS = 16;
@@ -28,13 +30,16 @@ works on a cluster, and what does not.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 interface Flags extends DatabaseFlags {
-  shards: string;
+  shards?: string;
   dryRun?: true;
   status?: true;
 }
 
-const shardsOf = (given: string): number => {
-  const shards = Number(given);
+/** Long steps must not look dead. */
+const REPORT_MS = 10_000;
+
+const shardsOf = (given: string | undefined): number => {
+  const shards = Number(given ?? DEFAULT_SHARDS);
   if (!Number.isInteger(shards) || shards < 1 || shards > SHARDS_AT_MOST)
     throw new StartError(`--shards must be a whole number from 1 to ${SHARDS_AT_MOST}.`);
   return shards;
@@ -66,8 +71,14 @@ const distribute = async (flags: Flags, surroundings: CommandSurroundings): Prom
     try {
       await client.connect();
       if (flags.status) return await showStatus(client, place.schema, surroundings);
-      const faults = await clusterFaults(client, place.schema);
+      const faults = await clusterFaults(client);
       if (faults.length > 0) throw new StartError(faults.join("\n"));
+      if (!flags.dryRun) await assertNoServers(client, place.schema);
+      const present = await countShards(client, place.schema);
+      if (flags.shards !== undefined && present > 0 && present !== shards)
+        throw new StartError(
+          `The threads are divided into ${present} parts already. --shards can't change that; leave it out.`,
+        );
       if (!flags.dryRun) await migrateOwn(place, connectionString, logger);
       else if (!(await hasTables(client, place.schema)))
         throw new StartError("This database has no tables yet. 'threadloom migrate' creates them.");
@@ -79,9 +90,15 @@ const distribute = async (flags: Flags, surroundings: CommandSurroundings): Prom
         return;
       }
       let step = "";
+      let begunAt = performance.now();
+      const reports = setInterval(() => {
+        const seconds = Math.round((performance.now() - begunAt) / 1_000);
+        note(`  ${seconds} s. If it waits for a lock, pg_stat_activity shows the transaction that has it.\n`);
+      }, REPORT_MS);
       try {
         await distributeTables(client, steps, ({ title }) => {
           step = title;
+          begunAt = performance.now();
           note(`${title} …\n`);
         });
       } catch (error) {
@@ -89,6 +106,8 @@ const distribute = async (flags: Flags, surroundings: CommandSurroundings): Prom
         throw new StartError(`The step '${step}' failed: ${reason}. Mend it, and run the command again.`, {
           cause: error,
         });
+      } finally {
+        clearInterval(reports);
       }
       await showStatus(client, place.schema, surroundings);
     } finally {
@@ -103,8 +122,8 @@ export const createDistribute: CreateCommand = (surroundings) =>
     .addOption(
       new Option(
         "--shards <number>",
-        "parts of all threads; more parts let more nodes take some of them",
-      ).default(String(DEFAULT_SHARDS)),
+        `parts of all threads, which can't be changed later; more parts let more nodes take some of them (default: ${DEFAULT_SHARDS})`,
+      ),
     )
     .addOption(
       new Option("--dry-run", "list the steps that are left, and change nothing").conflicts("status"),

@@ -2,6 +2,7 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import pg from "pg";
 import { clockAhead, CLOCKS_DIFFER_MS } from "../../platform/database/clock.ts";
+import { isBesideCoordinator } from "../../platform/database/distributed/placement.ts";
 import { readMigrationStatus } from "../../platform/database/migration-status.ts";
 import { hasTable } from "../../platform/database/has-table.ts";
 import { inSchema } from "../../platform/database/schema.ts";
@@ -14,6 +15,7 @@ import { databaseName } from "../banner.ts";
 import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 import { checkObjectStore } from "./object-store.ts";
+import { checkAddresses } from "./addresses.ts";
 import { checkNodes } from "./nodes.ts";
 import { checkEncryption } from "./encryption.ts";
 
@@ -144,6 +146,11 @@ const check = async (
   { schema, url, environment }: DatabasePlace,
   where: string,
 ): Promise<DatabaseFindings> => {
+  if (await isBesideCoordinator(client))
+    return {
+      checks: [fail("Database", `${where} is a worker node of Citus`, "Use the coordinator's address.")],
+      hasStoredKeys: false,
+    };
   const version = await checkVersion(client, where);
   const { check: migrations, isPending } = await checkMigrations(client, schema);
   const checks = [
@@ -197,6 +204,7 @@ export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promi
       await client.connect();
       const found = await check(client, place, where);
       const further = [
+        await checkAddresses(url),
         await checkNodes(client, reached.connectionString, place.schema),
         await checkObjectStore(place.environment),
       ].filter((one) => one !== undefined);

@@ -42,7 +42,7 @@ export const checkObjectStore = async (environment: Environment): Promise<Check 
     return fail(
       NAME,
       `${setup.url}: ${(error as Error).message}${reason === "" ? "" : ` ${reason}`}`,
-      "Servers need the rights s3:PutObject, s3:GetObject and s3:DeleteObject on the objects of this bucket.",
+      "Check OBJECT_STORE_URL and OBJECT_STORE_ENDPOINT. Servers need the rights s3:PutObject, s3:GetObject and s3:DeleteObject on the objects of this bucket.",
     );
   }
 };

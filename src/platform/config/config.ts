@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { assertOneDatabase } from "./database-options.ts";
 import { list } from "./option.ts";
 import { OPTIONS, type Config, type OptionName } from "./options.ts";
 import { StartError } from "../domain/errors.ts";
@@ -111,6 +112,7 @@ export const parseConfig = (
   environment: Environment,
   { terminal = false, flagNames }: { terminal?: boolean; flagNames?: FlagNames } = {},
 ): Config => {
+  if (flags.databaseUrl === undefined) assertOneDatabase(environment);
   const given = resolveOptions(Object.keys(OPTIONS) as OptionName[], flags, environment, flagNames);
   const keyFile = given.apiKeysFile;
   const config: Config = {

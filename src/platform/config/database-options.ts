@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { StartError } from "../domain/errors.ts";
 import { addressesOf } from "../database/addresses.js";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
+import type { Environment } from "./resolve.ts";
 import { flag, seconds, wholeNumber, type Options } from "./option.ts";
 
 export const isPostgresUrl = (value: string): boolean =>
@@ -74,6 +76,12 @@ export const DATABASE_OPTIONS = {
     description: "false: for a database whose pg_locks and pg_stat_activity do not list all sessions.",
   },
 } satisfies Options;
+
+/** @throws StartError if both names are set, and name different databases */
+export const assertOneDatabase = ({ DATABASE_URL: one, DATABASE_URLS: several }: Environment): void => {
+  if (one && several && one !== several)
+    throw new StartError("DATABASE_URL and DATABASE_URLS differ. Set one of them.");
+};
 
 export const unusedDataWarning = (
   namesFolder: boolean,

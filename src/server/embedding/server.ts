@@ -89,7 +89,8 @@ export const createServer = async (options: ServerOptions = {}): Promise<Embedde
     graphProcesses: options.workers?.toString(),
     dataFolder: options.dataFolder,
   };
-  const named = { DATABASE_URL: options.databaseUrl, LOG_LEVEL: options.logLevel };
+  const { databaseUrl: address } = options;
+  const named = { DATABASE_URL: address, DATABASE_URLS: address, LOG_LEVEL: options.logLevel };
   const environment = mergeEnvironments(project.environment, given, named);
   const config = parseConfig(flags, environment, { flagNames: FLAG_NAMES });
   const logger = createLogger({ level: config.logLevel, contents: config.logContents });

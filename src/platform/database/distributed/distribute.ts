@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { COPY_PREFIX, OF_THREADS } from "./placement.ts";
+import { COPY_PREFIX, isBesideCoordinator, OF_THREADS } from "./placement.ts";
 
 /**
  * Small tables that statements of threads read, with their keys. They stay where they are, and each node has a copy, which
@@ -146,6 +146,8 @@ export const distributeTables = async (
   steps: readonly Step[],
   onStep: (step: Step) => void = () => undefined,
 ): Promise<void> => {
+  // An interrupted command must not leave a statement that waits for a lock.
+  await client.query("set client_connection_check_interval = '2s'");
   for (const step of steps) {
     if (await isDone(client, step)) continue;
     onStep(step);
@@ -158,6 +160,14 @@ export const distributeTables = async (
       throw error;
     }
   }
+};
+
+/** 0: the threads are not distributed yet. */
+export const countShards = async (client: pg.ClientBase, schema: string): Promise<number> => {
+  const { rows } = await client.query<{ shards: number }>(
+    `select count(*)::int as shards from pg_dist_shard where logicalrelid = to_regclass('"${schema}".threads')`,
+  );
+  return rows[0]!.shards;
 };
 
 /** The steps that are left. */
@@ -180,7 +190,7 @@ export const hasTables = async (client: pg.ClientBase, schema: string): Promise<
   ).rows[0]?.found === true;
 
 /** Why the database can't be distributed, in sentences for its operator; empty if it can. */
-export const clusterFaults = async (client: pg.ClientBase, schema: string): Promise<string[]> => {
+export const clusterFaults = async (client: pg.ClientBase): Promise<string[]> => {
   const { rows: extensions } = await client.query<{ extversion: string }>(
     "select extversion from pg_extension where extname = 'citus'",
   );
@@ -196,19 +206,11 @@ export const clusterFaults = async (client: pg.ClientBase, schema: string): Prom
     "select groupid, shouldhaveshards from pg_dist_node where noderole = 'primary' and isactive",
   );
   if (!nodes.some((node) => node.groupid === 0))
-    faults.push("The coordinator does not know its own address. Call citus_set_coordinator_host there.");
+    faults.push(
+      "The coordinator does not know its own address. Call citus_set_coordinator_host('its name', its port) there.",
+    );
   if (!nodes.some((node) => node.shouldhaveshards))
     faults.push("No node takes shards. Add a node with citus_add_node.");
-  const { rows: here } = await client.query<{ groupid: number }>("select groupid from pg_dist_local_group");
-  if (here[0]?.groupid !== 0) faults.push("This is not the coordinator. Use its address.");
-  const { rows: servers } = await client.query<{ found: boolean }>(
-    `select to_regclass('"${schema}".workers') is not null as found`,
-  );
-  if (servers[0]?.found === true) {
-    const { rows } = await client.query<{ servers: number }>(
-      `select count(*)::int as servers from "${schema}".workers where seen_at > now() - interval '15 seconds'`,
-    );
-    if (rows[0]!.servers > 0) faults.push("A server executes runs on this database. Stop all servers first.");
-  }
+  if (await isBesideCoordinator(client)) faults.push("This is not the coordinator. Use its address.");
   return faults;
 };

@@ -1,10 +1,10 @@
 import type pg from "pg";
-import { hasTable } from "../../platform/database/has-table.ts";
-import { inSchema } from "../../platform/database/schema.ts";
-import { statement } from "../../platform/database/statement.ts";
-import { listenerName } from "../../platform/database/signals.ts";
-import { StartError } from "../../platform/domain/errors.ts";
-import { SILENT_SECONDS } from "../../engine/queue/hosting.ts";
+import { hasTable } from "../platform/database/has-table.ts";
+import { inSchema } from "../platform/database/schema.ts";
+import { statement } from "../platform/database/statement.ts";
+import { listenerName } from "../platform/database/signals.ts";
+import { StartError } from "../platform/domain/errors.ts";
+import { SILENT_SECONDS } from "../engine/queue/hosting.ts";
 
 /**
  * A living server's lock. A session's name proves nothing, because a pooler keeps named sessions after a server's
