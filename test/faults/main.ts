@@ -26,6 +26,7 @@ import {
   movedShards,
   nodeAwayForLong,
   replacedNode,
+  silentNode,
   stoppedCoordinator,
   stoppedNode,
 } from "./scenarios/cluster.ts";
@@ -86,6 +87,7 @@ const SCENARIOS: Scenario[] = [
   movedValues({ rounds: 9 }),
   failedPrimary({ failures: 3 }),
   replacedNode(),
+  silentNode(),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */

@@ -20,6 +20,8 @@ export interface FaultNode {
   start(port?: number): Promise<void>;
   /** Like a power failure: without notice or final writes. */
   stopHard(): Promise<void>;
+  /** It accepts connections but answers nothing, as a machine that hangs. Returns what wakes it. */
+  hang(): Promise<() => void>;
 }
 
 const DROP_SLOTS_OF_MOVES = `select pg_drop_replication_slot(slot_name) from pg_replication_slots
@@ -68,6 +70,25 @@ const nodeAt = async (url: string): Promise<FaultNode> => {
       if (pid === undefined) return;
       kill(pid, "SIGQUIT");
       await eventually("the node is gone", async () => (await postmaster()) === undefined);
+    },
+    async hang() {
+      const pid = await postmaster();
+      if (pid === undefined) throw new Error("The node does not run.");
+      kill(pid, "SIGSTOP");
+      const { stdout } = await run("ps", ["-o", "pid=", "--ppid", String(pid)]);
+      const backends = stdout.split("\n").map(Number).filter(Boolean);
+      const all = [pid, ...backends];
+      const signal = (each: number, name: NodeJS.Signals): void => {
+        try {
+          kill(each, name);
+        } catch {
+          // It has ended meanwhile.
+        }
+      };
+      for (const each of backends) signal(each, "SIGSTOP");
+      return () => {
+        for (const each of all) signal(each, "SIGCONT");
+      };
     },
   };
 };

@@ -109,6 +109,30 @@ export const nodeAwayForLong = (): Scenario => ({
   run: (parts) => stopping(parts, ([, worker]) => [worker!], LONG_AWAY_MS),
 });
 
+/** 34: connections stay open, and nothing is answered. */
+export const silentNode = (): Scenario => ({
+  number: 34,
+  title: `Citus: a worker node that answers nothing for ${seconds(LONG_AWAY_MS)}, longer than a lease`,
+  criterion: "no acknowledged run is lost or fails; the servers go on",
+  async run({ bench, database }) {
+    const node = database?.nodes[1];
+    if (node === undefined) return NO_CLUSTER;
+    const load = await startRuns(bench);
+    await pause(CALM_MS);
+    const before = load.runs.length;
+    const wake = await node.hang();
+    try {
+      await pause(LONG_AWAY_MS);
+    } finally {
+      wake();
+    }
+    const created = load.runs.length - before;
+    await pause(CALM_MS);
+    const { figure, complaints } = await load.end();
+    return { figure: `runs created meanwhile: ${created}; ${figure}`, complaints };
+  },
+});
+
 const UPDATE_NODE = `select citus_update_node(nodeid, nodename, $2::int) from pg_dist_node where nodeport = $1::int`;
 
 /** 33: as after the fail-over of a node. Then it goes back to its old address. */
