@@ -40,7 +40,10 @@ test.skipIf(worker === "")(
   async () => {
     const { run, file } = await onCluster();
     const made = await run(["backup", "--output", file]);
-    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("only if all servers are stopped")]);
+    expect([made.code, made.stderr]).toEqual([
+      0,
+      expect.stringContaining("only if all servers were stopped"),
+    ]);
     const restored = await run(["restore", file, "--force"]);
     expect([restored.code, restored.stderr]).toEqual([
       1,

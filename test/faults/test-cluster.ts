@@ -74,7 +74,6 @@ const nodeAt = async (url: string): Promise<FaultNode> => {
     async hang() {
       const pid = await postmaster();
       if (pid === undefined) throw new Error("The node does not run.");
-      kill(pid, "SIGSTOP");
       const { stdout } = await run("ps", ["-o", "pid=", "--ppid", String(pid)]);
       const backends = stdout.split("\n").map(Number).filter(Boolean);
       const all = [pid, ...backends];
@@ -85,7 +84,7 @@ const nodeAt = async (url: string): Promise<FaultNode> => {
           // It has ended meanwhile.
         }
       };
-      for (const each of backends) signal(each, "SIGSTOP");
+      for (const each of all) signal(each, "SIGSTOP");
       return () => {
         for (const each of all) signal(each, "SIGCONT");
       };

@@ -5,7 +5,7 @@ import { createGunzip } from "node:zlib";
 import pg from "pg";
 import { statement } from "../../platform/database/statement.ts";
 import { from as copyFrom } from "pg-copy-streams";
-import { readPlacement } from "../../platform/database/distributed/placement.ts";
+import { isDistributed } from "../../platform/database/distributed/placement.ts";
 import { migrate, readMigrations, type Migration } from "../../platform/database/migrate.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -203,7 +203,7 @@ export const restoreBackup = async (options: RestoreOptions): Promise<{ head: Ba
   const client = await connected(connectionString);
   try {
     await assertNoServers(client, schema);
-    if ((await readPlacement(client, schema)) !== undefined)
+    if (await isDistributed(client, schema))
       throw new StartError(
         "The tables are distributed. Restore into an empty database, and run 'threadloom distribute' on it then.",
       );

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
-import { COPY_PREFIX } from "../../platform/database/distributed/placement.ts";
+import { COPY_PREFIX, isDistributed } from "../../platform/database/distributed/placement.ts";
 import { hasTable } from "../../platform/database/has-table.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import { statement } from "../../platform/database/statement.ts";
@@ -55,6 +55,7 @@ const readHead = async (client: pg.Client, schema: string): Promise<BackupHead> 
 interface WrittenBackup {
   head: BackupHead;
   rows: number;
+  isDistributed: boolean;
 }
 
 interface WriteOptions {
@@ -105,7 +106,7 @@ export const writeBackup = async (options: WriteOptions): Promise<WrittenBackup>
     );
     await client.query("commit");
     await rename(aside, file);
-    return { head, rows };
+    return { head, rows, isDistributed: await isDistributed(client, schema) };
   } catch (error) {
     await rm(aside, { force: true });
     throw error;

@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { stat } from "node:fs/promises";
-import { findPlacement } from "../../platform/database/distributed/placement.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { onBackup, withBackedUp, type BackupFlags } from "../backup/command.ts";
@@ -13,7 +12,7 @@ Examples:
   $ threadloom backup --output /var/backups/threadloom.gz
   $ DATABASE_URL=postgresql://… threadloom backup --output before-upgrade.gz
 
-The file holds a snapshot of all data. Servers may run meanwhile. Encrypted rows stay encrypted, and the file has no keys: keep
+The file holds a snapshot of all data. Servers may run meanwhile, except on a Citus cluster. Encrypted rows stay encrypted, and the file has no keys: keep
 LANGGRAPH_AES_KEY elsewhere. Everything else in the file is readable, also the hashes of API keys. 'threadloom restore' reads it.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
@@ -33,18 +32,16 @@ export const createBackup: CreateCommand = (surroundings) =>
       const { write, note } = surroundings;
       if (!force && (await stat(file).catch(() => undefined)) !== undefined)
         throw new StartError(`${file} exists already. Use --force to overwrite it.`);
-      const { head, rows } = await withBackedUp(flags, surroundings, {
+      const { head, rows, isDistributed } = await withBackedUp(flags, surroundings, {
         async check({ url, dataFolder }) {
           if (url === undefined && !(await hasCluster(dataFolder)))
             throw new StartError(`There is no embedded database in ${dataFolder}.`);
         },
-        async work(database) {
-          if ((await findPlacement(database.connectionString, database.schema)) !== undefined)
-            note("The nodes are read one by one: this is a snapshot only if all servers are stopped.\n");
-          return await writeBackup({ ...database, file });
-        },
+        work: (database) => writeBackup({ ...database, file }),
       });
       const { size: bytes } = await stat(file);
+      if (isDistributed)
+        note("The nodes were read one by one: this is a snapshot only if all servers were stopped.\n");
       if (json)
         return write(`${JSON.stringify({ file, rows, bytes, encryption_keys: head.encryption_keys })}\n`);
       write(`${file}: ${rows} rows, ${bytes} bytes.\n`);

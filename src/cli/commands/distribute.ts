@@ -89,6 +89,8 @@ const distribute = async (flags: Flags, surroundings: CommandSurroundings): Prom
         note(steps.length === 0 ? "Nothing is left to do.\n" : `${steps.length} steps are left.\n`);
         return;
       }
+      // An interrupted command must not leave a statement that waits for a lock.
+      await client.query("set client_connection_check_interval = '2s'");
       let step = "";
       let begunAt = performance.now();
       const reports = setInterval(() => {

@@ -135,7 +135,7 @@ describe.each([
     ])("%s", async (_, given, visibility = EVERY_THREAD) => {
       const search = { ...A_PAGE, ...given };
       const depth = visibility === OF_OWNER ? 30 : DEPTH;
-      const [last] = (await searcher.page(visibility, { ...search, limit: 1, offset: depth - 1 })).rows;
+      const [last] = (await searcher.page(visibility, { ...search, limit: 1, offset: depth - 1 })).places;
       const expected = await searcher.page(visibility, { ...search, offset: depth });
       const behind = placeOf(search, cursorBehind(search, last!));
       const before = await blocksSoFar();

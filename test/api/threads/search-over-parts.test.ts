@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSearcherOverParts } from "../../../src/api/threads/search/over-parts.ts";
+import { cursorBehind, placeOf } from "../../../src/api/threads/search/order.ts";
 import type { RowSearch } from "../../../src/api/threads/search/search.ts";
 import { EVERY_LONG_PART } from "../../../src/api/threads/record.ts";
 import { askParts, type Database } from "../../../src/platform/database/database.ts";
@@ -16,12 +17,14 @@ let parts: Database[];
 beforeAll(async () => {
   fresh = [await freshDatabase(), await freshDatabase()];
   parts = fresh.map(({ connectionString }) => openTestDatabase(connectionString));
-  for (let index = 0; index < THREADS; index += 1)
+  for (let index = 0; index < THREADS; index += 1) {
+    partOfThread.set(idOf(index), index % 2);
     await parts[index % 2]!.query(
       `insert into threadloom.threads (thread_id, metadata, created_at, updated_at)
        values ($1, $2, timestamptz '2026-01-01' + $3 * interval '9 s', timestamptz '2026-01-01' - $3 * interval '9 s')`,
       [idOf(index), { team: index < 5 ? "a" : "b" }, index],
     );
+  }
 });
 afterAll(async () => {
   await Promise.all(parts.map((part) => part.close()));
@@ -34,7 +37,9 @@ const search = (given: Partial<RowSearch>): RowSearch => ({
   ...given,
 });
 const PAGE_BYTES = 16_000;
-const searcher = () => createSearcherOverParts({ ...parts[0]!, parts }, PAGE_BYTES);
+const partOfThread = new Map<string, number>();
+const partOf = (threadId: string): number => partOfThread.get(threadId) ?? 0;
+const searcher = () => createSearcherOverParts({ ...parts[0]!, parts, partOf }, PAGE_BYTES);
 const found = async (given: Partial<RowSearch>) => {
   const { rows, total, isLast } = await searcher().page(EVERY_THREAD, search(given));
   return { threads: rows.map((row) => Number(row.thread_id.slice(-1))), total, isLast };
@@ -83,12 +88,14 @@ describe("a search of large threads in two parts", () => {
   const LARGE = { team: "large" };
   const ids = Array.from({ length: 6 }, (_, index) => `00000000-0000-4000-8001-00000000000${index}`);
   beforeAll(async () => {
-    for (const [index, threadId] of ids.entries())
-      await parts[index < 4 ? 0 : 1]!.query(
+    for (const [index, threadId] of ids.entries()) {
+      partOfThread.set(threadId, index < 4 ? 0 : 1);
+      await parts[partOf(threadId)]!.query(
         `insert into threadloom.threads (thread_id, metadata, created_at)
          values ($1, $2::jsonb || jsonb_build_object('text', repeat('x', 6000)), timestamptz '2027-01-01' + $3 * interval '9 s')`,
         [threadId, LARGE, index],
       );
+    }
   });
   afterAll(async () => {
     for (const part of parts)
@@ -100,10 +107,24 @@ describe("a search of large threads in two parts", () => {
     expect(rows.map((row) => row.thread_id)).toEqual(ids.slice(0, 2));
   });
 
+  test("refuses a far offset, because each part would send the threads before it", async () => {
+    await expect(found({ offset: 9_995 })).rejects.toThrow("go on with 'cursor' instead");
+    expect(await found({ offset: 9_990 })).toMatchObject({ threads: [] });
+  });
+
+  test("goes on behind a page that ended early", async () => {
+    const order = { sortBy: "created_at", sortOrder: "asc" } as const;
+    const { places } = await searcher().page(EVERY_THREAD, search({ metadata: LARGE, ...order }));
+    const behind = placeOf(order, cursorBehind(order, places[1]!));
+    expect(await found({ metadata: LARGE, behind })).toMatchObject({ threads: [2, 3, 4, 5], isLast: true });
+  });
+
   test("ends a page early, and goes on with the next thread", async () => {
     const pages: Awaited<ReturnType<typeof found>>[] = [];
-    for (let offset = 0; offset < ids.length; offset += pages.at(-1)!.threads.length)
+    for (let offset = 0; offset < ids.length && pages.length < ids.length;) {
       pages.push(await found({ metadata: LARGE, offset }));
+      offset += pages.at(-1)!.threads.length;
+    }
     expect(pages).toEqual([
       { threads: [0, 1], total: 6, isLast: false },
       { threads: [2, 3, 4, 5], total: 6, isLast: true },

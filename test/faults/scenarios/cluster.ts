@@ -129,7 +129,10 @@ export const silentNode = (): Scenario => ({
     const created = load.runs.length - before;
     await pause(CALM_MS);
     const { figure, complaints } = await load.end();
-    return { figure: `runs created meanwhile: ${created}; ${figure}`, complaints };
+    return {
+      figure: `runs created meanwhile: ${created}; ${figure}`,
+      complaints: [...complaints, ...complaintsWhere({ "the servers did not go on": created === 0 })],
+    };
   },
 });
 

@@ -1,10 +1,13 @@
 import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
 import { partsOf, type Database } from "../../../platform/database/database.ts";
+import { invalid } from "../../../platform/domain/errors.ts";
 import type { LongParts } from "../record.ts";
 import type { RowOrder } from "./order.ts";
-import { createThreadSearcher, type Placed, type RowPage, type ThreadSearcher } from "./search.ts";
+import { createThreadSearcher, type Placed, type ThreadSearcher } from "./search.ts";
 
 const ONLY_PLACES: LongParts = { shown: [], read: [] };
+/** Each part sends so many, of some hundred bytes. */
+const PLACES_AT_MOST = 10_000;
 
 const compareKeys = (one: string, other: string): number => {
   // Microseconds have no leading zeros.
@@ -30,40 +33,35 @@ const sumOf = (counts: readonly (number | undefined)[]): number | undefined =>
     0,
   );
 
-/** A part that has more rows may have some before the later rows of other parts. */
-const mergedPlaces = (pages: readonly RowPage[], order: RowOrder): { places: Placed[]; isLast: boolean } => {
-  const compare = comparing(order);
-  const ends = pages.filter(({ isLast }) => !isLast).map(({ places }) => places.at(-1));
-  const places = pages.flatMap((page) => page.places).sort(compare);
-  const isSafe = (row: Placed): boolean => ends.every((end) => end !== undefined && compare(row, end) <= 0);
-  const unsafe = places.findIndex((row) => !isSafe(row));
-  return { places: unsafe === -1 ? places : places.slice(0, unsafe), isLast: ends.length === 0 };
-};
-
-/** Searches each part of the database, merges what is found, and then reads the records of a page. */
+/**
+ * Each part sends the places of all threads before the end of the page.
+ * @param bytesAtMost of the records of a page
+ */
 export const createSearcherOverParts = (
   database: Database,
   bytesAtMost = PAGE_BYTES_AT_MOST,
 ): ThreadSearcher => {
-  const parts = partsOf(database);
-  const bytesOfPart = Math.floor(bytesAtMost / parts.length);
-  const searchers = parts.map((part) => createThreadSearcher(part, bytesOfPart));
-  if (searchers.length === 1) return searchers[0]!;
+  const { partOf } = database;
+  const searchers = partsOf(database).map(createThreadSearcher);
+  if (searchers.length === 1 || partOf === undefined) return searchers[0]!;
   const over: ThreadSearcher = {
     async page(visibility, search, signal) {
-      const { offset, limit } = search;
-      const whole = { ...search, parts: ONLY_PLACES, offset: 0, limit: offset + limit };
+      const end = search.offset + search.limit;
+      if (end > PLACES_AT_MOST)
+        throw invalid(
+          `Only the first ${PLACES_AT_MOST} threads have an 'offset'; go on with 'cursor' instead.`,
+        );
+      const whole = { ...search, parts: ONLY_PLACES, offset: 0, limit: end };
       const pages = await Promise.all(searchers.map(({ page }) => page(visibility, whole, signal)));
-      const found = mergedPlaces(pages, search);
-      const places = found.places.slice(offset, offset + limit);
+      const found = pages.flatMap((page) => page.places).sort(comparing(search));
+      const places = found.slice(search.offset, end);
       const ids = places.map(({ thread_id }) => thread_id);
-      const records = await over.records(visibility, ids, search.parts, signal);
-      const placeOf = new Map(places.map(({ thread_id, place }) => [thread_id, place]));
+      const rows = await over.records(visibility, ids, search.parts, signal);
       return {
-        rows: records.map((row) => ({ ...row, place: placeOf.get(row.thread_id)! })),
+        rows,
         places,
         total: sumOf(pages.map(({ total }) => total)),
-        isLast: found.isLast && found.places.length <= offset + limit && records.length === places.length,
+        isLast: pages.every((page) => page.isLast) && found.length <= end && rows.length === places.length,
       };
     },
 
@@ -82,8 +80,10 @@ export const createSearcherOverParts = (
     },
 
     async records(visibility, ids, longParts, signal) {
+      const asked = [...new Set(ids.map(partOf))];
+      const share = Math.floor(bytesAtMost / asked.length);
       const found = await Promise.all(
-        searchers.map(({ records }) => records(visibility, ids, longParts, signal)),
+        asked.map((part) => searchers[part]!.records(visibility, ids, longParts, signal, share)),
       );
       const byId = new Map(found.flat().map((row) => [row.thread_id, row]));
       const ends = found

@@ -31,7 +31,6 @@ import {
   type SortKey,
 } from "./order.ts";
 
-export type PlacedRow = ThreadRecordRow & PlaceColumn;
 export type Placed = PlaceColumn & { thread_id: string };
 
 export interface RowSearch extends OrderedFilter {
@@ -43,7 +42,7 @@ export interface RowSearch extends OrderedFilter {
 
 export interface RowPage {
   /** Only the rows for which a page has room; see `roomyPage`. */
-  rows: PlacedRow[];
+  rows: ThreadRecordRow[];
   /** As `rows`, but some may be deleted by now. */
   places: readonly Placed[];
   /** Undefined if too many match to count. Callers ignore it behind a cursor. */
@@ -69,18 +68,22 @@ export interface ThreadSearcher {
     limit: number,
     signal?: AbortSignal,
   ): Promise<PlacedCandidate[] | undefined>;
-  /** In the order of the ids, as many as a page has room for, without deleted threads. */
+  /**
+   * In the order of the ids, as many as a page has room for, without deleted threads. A page ends with the record that
+   * reaches `bytesAtMost`.
+   */
   records(
     visibility: Visibility<"threads">,
     ids: readonly string[],
     parts: LongParts,
     signal?: AbortSignal,
+    bytesAtMost?: number,
   ): Promise<RecordRow[]>;
 }
 
 type RecordRow = ThreadRecordRow & PageColumns;
 
-type PageRow = PlacedRow & PageColumns;
+type PageRow = RecordRow & PlaceColumn;
 
 /** Counting up to the bound takes five times as long as a page of so many threads. */
 const MANY_REMEMBERED_MS = 60_000;
@@ -91,6 +94,13 @@ const keyOf = (visibility: Visibility<"threads">, { metadata, status }: RowFilte
   createHash("sha256")
     .update(JSON.stringify([metadata, status, visibility.on("metadata")]))
     .digest("base64");
+
+/** `more`: SQL for further columns. */
+const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
+  const [first, second, third, fourth] = parts.read;
+  const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
+  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}${place}` };
+};
 
 const limitAndOffset = (limit: number, offset: number): RawBuilder<unknown> =>
   sql`limit ${limit}::bigint offset ${offset}::bigint`;
@@ -121,18 +131,7 @@ const inOrder = (
   return sql`select * from (${sql.join(parts, sql` union all `)}) placed ${page("placed")}`;
 };
 
-/** @param bytesAtMost a page ends with the record that reaches them */
-export const createThreadSearcher = (
-  database: Database,
-  bytesAtMost = PAGE_BYTES_AT_MOST,
-): ThreadSearcher => {
-  /** `more`: SQL for further columns. */
-  const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
-    const [first, second, third, fourth] = parts.read;
-    const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
-    const sent = `${more}${recordColumns(parts)}${place}`;
-    return { columns: [first, second, third, fourth], sent, bytesAtMost };
-  };
+export const createThreadSearcher = (database: Database): ThreadSearcher => {
   /** Filters with too many matches to count. */
   const many = new LRUCache<string, true>({ max: MANY_REMEMBERED_AT_MOST, ttl: MANY_REMEMBERED_MS });
 
@@ -250,7 +249,7 @@ export const createThreadSearcher = (
       );
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
-    async records(visibility, ids, parts, signal) {
+    async records(visibility, ids, parts, signal, bytesAtMost = PAGE_BYTES_AT_MOST) {
       const rows = await composedRead<RecordRow>(
         database.boundedRead,
         sql`select record.* from unnest(${ids}::uuid[]) with ordinality as wanted (id, place)
@@ -258,7 +257,7 @@ export const createThreadSearcher = (
             select ${sql.raw(storedColumns(parts))} from threadloom.threads
              where thread_id = wanted.id and ${whereVisible(visibility, "metadata")}) record
           order by wanted.place`,
-        { signal, weight: pageOf(parts) },
+        { signal, weight: { ...pageOf(parts), bytesAtMost } },
       );
       return openRecords(database, rows);
     },

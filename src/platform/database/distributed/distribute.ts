@@ -146,8 +146,6 @@ export const distributeTables = async (
   steps: readonly Step[],
   onStep: (step: Step) => void = () => undefined,
 ): Promise<void> => {
-  // An interrupted command must not leave a statement that waits for a lock.
-  await client.query("set client_connection_check_interval = '2s'");
   for (const step of steps) {
     if (await isDone(client, step)) continue;
     onStep(step);

@@ -77,6 +77,19 @@ const SHARDS = statement(
   order by s.shardminvalue::integer nulls first, s.shardid`,
 );
 
+const IS_DISTRIBUTED = statement(
+  { schema: "text" },
+  (sql) => `select exists (select from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+    join pg_namespace n on n.oid = c.relnamespace where n.nspname = ${sql.schema} and p.partmethod = 'h') as found`,
+);
+
+/** Whether at least one table is. */
+export const isDistributed = async (client: pg.ClientBase, schema: string): Promise<boolean> => {
+  if ((await client.query<{ found: boolean }>(HAS_CITUS)).rows[0]?.found !== true) return false;
+  const { rows } = await client.query<{ found: boolean }>(IS_DISTRIBUTED.compile({ schema }));
+  return rows[0]!.found;
+};
+
 /** Undefined: the tables are not distributed. Throws `StartError` if some are not. */
 export const readPlacement = async (client: pg.Client, schema: string): Promise<Placement | undefined> => {
   if ((await client.query<{ found: boolean }>(HAS_CITUS)).rows[0]?.found !== true) return undefined;

@@ -192,16 +192,53 @@ export interface WantedParts {
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-/** Reads by ordinal until `bytesAtMost` is reached. Unless `isBounded`, reads the first ordinal in full. */
+interface Bounds {
+  bytesAtMost: number;
+  /** False: the first ordinal is read in full. */
+  isBounded: boolean;
+}
+
+/**
+ * What one statement reads on a distributed database, whose parts know nothing of each other's bytes. `end`: the first
+ * ordinal that is left for another statement.
+ */
+const withinBounds = (
+  { partOf }: Queryable,
+  { ranges, contents }: WantedParts,
+  { bytesAtMost, isBounded }: Bounds,
+) => {
+  if (partOf === undefined) return { ranges, contents, bytesAtMost, threads: undefined, end: Infinity };
+  const wanted = [...ranges, ...contents];
+  const threads = [...new Set(wanted.map(({ threadId }) => threadId))];
+  const parts = new Set(threads.map(partOf));
+  const share = isBounded ? Math.ceil(bytesAtMost / parts.size) : bytesAtMost;
+  const all = { ranges, contents, bytesAtMost: share, threads, end: Infinity };
+  if (isBounded || parts.size === 1) return all;
+  const first = wanted.reduce((least, one) => (one.ordinal < least.ordinal ? one : least));
+  const isElsewhere = (one: { threadId: string }) => partOf(one.threadId) !== partOf(first.threadId);
+  const end = Math.min(...wanted.filter(isElsewhere).map(({ ordinal }) => ordinal));
+  const isBefore = (one: { ordinal: number }) => one.ordinal < end;
+  return {
+    ...all,
+    ranges: ranges.filter(isBefore),
+    contents: contents.filter(isBefore),
+    threads: [first.threadId],
+    end,
+  };
+};
+
+/** Reads by ordinal until `bytesAtMost` is reached. */
 export const readParts = async (
   queryable: Queryable,
-  { ranges, contents }: WantedParts,
-  { bytesAtMost, isBounded }: { bytesAtMost: number; isBounded: boolean },
+  wanted: WantedParts,
+  bounds: Bounds,
 ): Promise<{
   parts: Array<[threadId: string, parts: ReadParts]>;
   leftOut: number | undefined;
   bytesOfFirst: number;
 }> => {
+  const { isBounded } = bounds;
+  const { ranges, contents, bytesAtMost, threads, end } = withinBounds(queryable, wanted, bounds);
   const { text, values } = READ_PARTS.compile({
     rangeThreads: ranges.map(({ threadId }) => threadId),
     lists: ranges.map(({ list }) => list),
@@ -214,25 +251,23 @@ export const readParts = async (
     bytesAtMost,
     isBounded,
   });
-  const threads = [...new Set([...ranges, ...contents].map(({ threadId }) => threadId))];
   const rows = await queryable.query<{
     thread_id: string;
     elements: string | null;
     contents: string | null;
     left_out: number | null;
     bytes_of_first: string | null;
-  }>(text, values, { threads });
+  }>(text, values, threads && { threads });
   const parts: Array<[threadId: string, parts: ReadParts]> = [];
   for (const row of rows) {
     const whole = await wholeParts(queryable, row.thread_id, toParts(row, queryable.encryption));
     parts.push([row.thread_id, whole]);
   }
-  // Each part of a distributed database weighs its own threads.
-  const leftOut = Math.min(...rows.map(({ left_out }) => left_out ?? Infinity));
+  const leftOut = Math.min(end, ...rows.map(({ left_out }) => left_out ?? Infinity));
   const first = rows.find(({ left_out }) => left_out === leftOut);
   return {
     parts,
-    leftOut: first === undefined ? undefined : leftOut,
+    leftOut: leftOut === Infinity ? undefined : leftOut,
     bytesOfFirst: Number(first?.bytes_of_first ?? 0),
   };
 };
