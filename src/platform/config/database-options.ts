@@ -2,7 +2,6 @@ import { z } from "zod";
 import { StartError } from "../domain/errors.ts";
 import { addressesOf } from "../database/addresses.js";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
-import type { Environment } from "./resolve.ts";
 import { flag, seconds, wholeNumber, type Options } from "./option.ts";
 
 export const isPostgresUrl = (value: string): boolean =>
@@ -78,7 +77,10 @@ export const DATABASE_OPTIONS = {
 } satisfies Options;
 
 /** @throws StartError if both names are set, and name different databases */
-export const assertOneDatabase = ({ DATABASE_URL: one, DATABASE_URLS: several }: Environment): void => {
+export const assertOneDatabase = ({
+  DATABASE_URL: one,
+  DATABASE_URLS: several,
+}: Readonly<Record<string, string | undefined>>): void => {
   if (one && several && one !== several)
     throw new StartError("DATABASE_URL and DATABASE_URLS differ. Set one of them.");
 };

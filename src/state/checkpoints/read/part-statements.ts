@@ -8,6 +8,7 @@ import { LINE, RECORD } from "../rows/separators.ts";
 import { readContents, type StoredContent } from "./contents.ts";
 import { readLargeStrings } from "./large-strings.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
+import { withinBounds, type Bounds, type WantedParts } from "./part-bounds.ts";
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
@@ -186,46 +187,6 @@ select thread_id,
 from weighed where before < ${sql.bytesAtMost}
 group by thread_id`,
 );
-
-export interface WantedParts {
-  ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
-  contents: Array<{ threadId: string; hash: string; ordinal: number }>;
-}
-
-interface Bounds {
-  bytesAtMost: number;
-  /** False: the first ordinal is read in full. */
-  isBounded: boolean;
-}
-
-/**
- * What one statement reads on a distributed database, whose parts know nothing of each other's bytes. `end`: the first
- * ordinal that is left for another statement.
- */
-const withinBounds = (
-  { partOf }: Queryable,
-  { ranges, contents }: WantedParts,
-  { bytesAtMost, isBounded }: Bounds,
-) => {
-  if (partOf === undefined) return { ranges, contents, bytesAtMost, threads: undefined, end: Infinity };
-  const wanted = [...ranges, ...contents];
-  const threads = [...new Set(wanted.map(({ threadId }) => threadId))];
-  const parts = new Set(threads.map(partOf));
-  const share = isBounded ? Math.ceil(bytesAtMost / parts.size) : bytesAtMost;
-  const all = { ranges, contents, bytesAtMost: share, threads, end: Infinity };
-  if (isBounded || parts.size === 1) return all;
-  const first = wanted.reduce((least, one) => (one.ordinal < least.ordinal ? one : least));
-  const isElsewhere = (one: { threadId: string }) => partOf(one.threadId) !== partOf(first.threadId);
-  const end = Math.min(...wanted.filter(isElsewhere).map(({ ordinal }) => ordinal));
-  const isBefore = (one: { ordinal: number }) => one.ordinal < end;
-  return {
-    ...all,
-    ranges: ranges.filter(isBefore),
-    contents: contents.filter(isBefore),
-    threads: [first.threadId],
-    end,
-  };
-};
 
 /** Reads by ordinal until `bytesAtMost` is reached. */
 export const readParts = async (
