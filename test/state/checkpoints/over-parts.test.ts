@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
+import type { ReadBudget } from "../../../src/platform/lib/large-answers.ts";
 import { collected } from "../../helpers/collected.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -78,6 +79,14 @@ test("only as many of their bytes are read as the consumer takes", async () => {
   expect(read.characters).toBeLessThan(2 * MEGABYTE);
   expect(await collected(heads)).toHaveLength(THREADS.length - 1);
   expect(read.characters).toBeLessThan((THREADS.length + 1) * MEGABYTE);
+});
+
+test("a state that is larger than the share of its part is read after a reservation", async () => {
+  const reserved: number[] = [];
+  const budget: ReadBudget = { reserve: async (bytes) => void reserved.push(bytes) };
+  const heads = await collected(open().readHeads(THREADS, { budget }));
+  expect(heads.map(({ threadId }) => threadId)).toEqual(THREADS);
+  expect(reserved[0]).toBeGreaterThan(MEGABYTE / 2);
 });
 
 test("a list without a thread is in one order, and has as many checkpoints as were asked for", async () => {

@@ -149,7 +149,7 @@ export class CheckpointReader {
       const wanted = findMissing(group.slice(0, end));
       if (wanted.ranges.length === 0 && wanted.contents.length === 0) break;
       const found = await readParts(this.database, wanted, { bytesAtMost: GROUP_BYTES, isBounded });
-      const { parts, leftOut, bytesOfFirst } = found;
+      const { parts, leftOut } = found;
       const ofThread = new Map(parts);
       const given = new Set<string>();
       for (const checkpoint of group) {
@@ -159,7 +159,7 @@ export class CheckpointReader {
         if (itsParts !== undefined) addParts(checkpoint.elements, itsParts);
       }
       end = leftOut ?? end;
-      if (isBounded && bytesOfFirst > GROUP_BYTES) heldBack = bytesOfFirst;
+      if (found.heldBack > 0) heldBack = found.heldBack;
     }
     return { end, heldBack };
   }

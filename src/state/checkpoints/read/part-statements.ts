@@ -196,7 +196,8 @@ export const readParts = async (
 ): Promise<{
   parts: Array<[threadId: string, parts: ReadParts]>;
   leftOut: number | undefined;
-  bytesOfFirst: number;
+  /** Bytes of the first incomplete checkpoint, if it alone exceeds the limit; else 0. */
+  heldBack: number;
 }> => {
   const { isBounded } = bounds;
   const { ranges, contents, bytesAtMost, threads, end } = withinBounds(queryable, wanted, bounds);
@@ -225,11 +226,11 @@ export const readParts = async (
     parts.push([row.thread_id, whole]);
   }
   const leftOut = Math.min(end, ...rows.map(({ left_out }) => left_out ?? Infinity));
-  const first = rows.find(({ left_out }) => left_out === leftOut);
+  const bytesOfFirst = Number(rows.find(({ left_out }) => left_out === leftOut)?.bytes_of_first ?? 0);
   return {
     parts,
     leftOut: leftOut === Infinity ? undefined : leftOut,
-    bytesOfFirst: Number(first?.bytes_of_first ?? 0),
+    heldBack: isBounded && bytesOfFirst > bytesAtMost ? bytesOfFirst : 0,
   };
 };
 
