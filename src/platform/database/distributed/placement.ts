@@ -50,16 +50,14 @@ interface ShardRow {
   node: string;
 }
 
-const HAS_GROUP = "select to_regclass('pg_catalog.pg_dist_local_group') is not null as found";
+const HAS_CITUS = "select to_regclass('pg_catalog.pg_dist_placement') is not null as found";
 
 /** Whether this database is on a node beside the coordinator of a cluster. Its tables are shells without rows. */
 export const isBesideCoordinator = async (client: pg.ClientBase): Promise<boolean> => {
-  if ((await client.query<{ found: boolean }>(HAS_GROUP)).rows[0]?.found !== true) return false;
+  if ((await client.query<{ found: boolean }>(HAS_CITUS)).rows[0]?.found !== true) return false;
   const { rows } = await client.query<{ groupid: number }>("select groupid from pg_dist_local_group");
   return rows[0]?.groupid !== 0;
 };
-
-const HAS_CITUS = "select to_regclass('pg_catalog.pg_dist_placement') is not null as found";
 
 /** `repmodel` t: reference tables. See Citus' documentation of its metadata tables. */
 const SHARDS = statement(

@@ -12,8 +12,8 @@ export interface Bounds {
 }
 
 /**
- * What one statement reads on a distributed database, whose parts know nothing of each other's bytes. `end`: the first
- * ordinal that is left for another statement.
+ * Chooses what one statement reads. The parts of a distributed database share the limit, or only one part is asked.
+ * `end`: the first ordinal that is left for the next statement.
  */
 export const withinBounds = (
   { partOf }: Queryable,
