@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Client } from "pg";
 import { expect, test } from "vitest";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
@@ -60,6 +61,28 @@ test("a page that only lost its connection does not get a text twice", async () 
   await page.run({ onEvent: opening(label) });
   expect(textsOf(page)).toEqual([label, "t0 t1 t2 ", "t0 t1 "]);
   expect(await api.runs(page.threadId)).toHaveLength(1);
+});
+
+test("a page that lost its connection joins its run, also before the thread has stored the question", async () => {
+  const holder = new Client({ connectionString });
+  await holder.connect();
+  try {
+    await holder.query("begin; lock table threadloom.checkpoints in share mode");
+    const page = aFront(url, "chat-gate");
+    const { label, ended } = await aRunAtItsGate(page);
+    page.abort();
+    await ended;
+    const events: Event[] = [];
+    const joined = page.run({ onEvent: (event) => events.push(event) });
+    await eventually("the page reads the run that waits", () => events.some(isWaiting));
+    await holder.query("commit");
+    openGate(label);
+    await joined;
+    expect(textsOf(page)).toEqual([label, "t0 t1 t2 ", "t0 t1 "]);
+    expect(await api.runs(page.threadId)).toHaveLength(1);
+  } finally {
+    await holder.end();
+  }
 });
 
 test("several pages read the same run, also through a server that does not execute it", async () => {
