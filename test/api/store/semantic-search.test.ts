@@ -2,7 +2,7 @@ import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { Client } from "@langchain/langgraph-sdk";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import { createEmbedder, type EmbeddingModel } from "../../../src/api/store/embedding.ts";
 import { DEFAULT_EXPIRY } from "../../../src/graphs/project/item-expiry.ts";
 import { createItems } from "../../../src/api/store/items.ts";
@@ -17,7 +17,9 @@ import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { DIMS, vectorOf } from "./fixtures/bag-of-words.ts";
 import { logger } from "./open-store.ts";
 import { findPgvector, offersPgvector, openPgvector, runAt, type PgvectorServer } from "./pgvector.ts";
+import { DEFAULT_SCHEMA } from "../../../src/platform/database/schema.ts";
 import { authorize, EVERY_ITEM } from "../../helpers/access.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 const CONFIG = fileURLToPath(new URL("fixtures/langgraph.json", import.meta.url));
 /** A server with encryption refuses `store.index` at once. */
@@ -92,13 +94,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   beforeAll(async () => {
     pgvector = await openPgvector(source!);
     fresh = await pgvector.freshDatabase();
-    database = openDatabase({
-      connectionString: fresh.connectionString,
-      poolSize: 4,
-      applicationName: "semantic search test",
-      preparedStatements: true,
-      logger,
-    });
+    database = openTestDatabase(fresh.connectionString, { poolSize: 4, logger });
     await prepareVectorTable(database, DIMS);
   });
   afterAll(async () => {
@@ -379,8 +375,11 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     it("can be started by several processes at once", async () => {
       const servers = await Promise.all([start(), start(), start()]);
       await Promise.all(servers.map((one) => one.close()));
-      const tables = await runAt(own.connectionString, "select to_regclass('store_vectors')::text as name");
-      expect(tables).toEqual([{ name: "store_vectors" }]);
+      const tables = await runAt(
+        own.connectionString,
+        `select to_regclass('${DEFAULT_SCHEMA}.store_vectors') is not null as found`,
+      );
+      expect(tables).toEqual([{ found: true }]);
     });
 
     it("is refused with a clear error if the database's user may not create the extension", async () => {
@@ -388,19 +387,13 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
       await runAt(
         own.connectionString,
         `create role ${role} login password 'secret'`,
-        `grant usage, create on schema public to ${role}`,
-        `grant all on all tables in schema public to ${role}`,
+        `grant usage, create on schema ${DEFAULT_SCHEMA} to ${role}`,
+        `grant all on all tables in schema ${DEFAULT_SCHEMA} to ${role}`,
       );
       const url = new URL(own.connectionString);
       url.username = role;
       url.password = "secret";
-      const limited = openDatabase({
-        connectionString: url.href,
-        poolSize: 1,
-        applicationName: "semantic search test",
-        preparedStatements: true,
-        logger,
-      });
+      const limited = openTestDatabase(url.href);
       await expect(prepareVectorTable(limited, DIMS)).rejects.toThrow(
         "may not create the extension pgvector",
       );
