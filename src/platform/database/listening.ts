@@ -11,20 +11,21 @@ interface ListeningOptions {
   /** Not through a pooler in transaction mode. */
   connectionString: string;
   applicationName: string;
-  /** A shared advisory lock, held while the connection lives. */
-  lock: string | undefined;
+  /** Undefined: the connection does not show others that this process lives. */
+  processId: string | undefined;
   onNotification(payload: string | undefined): void;
   logger: Logger;
 }
 
-const SHARE_LOCK = statement(
-  { lock: "text" },
-  (sql) => `select pg_advisory_lock_shared(hashtextextended(${sql.lock}, 0))`,
+/** Until the connection ends, others see that this process lives (queue/sql/missed-heartbeats.ts). */
+export const SHOW_LIFE = statement(
+  { processId: "text" },
+  (sql) => `select pg_advisory_lock_shared(hashtextextended(${sql.processId}, 0))`,
 );
 
 /** Reconnects when the connection is lost or silent. Rejects if the first connection fails. */
 export const listenTo = async (channel: string, options: ListeningOptions) => {
-  const { connectionString, applicationName, lock, onNotification, logger } = options;
+  const { connectionString, applicationName, processId, onNotification, logger } = options;
   const reconnecting = createBackOff();
   let client: pg.Client | undefined;
   let closed = false;
@@ -48,9 +49,7 @@ export const listenTo = async (channel: string, options: ListeningOptions) => {
     client = fresh;
     await fresh.connect();
     await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
-    if (lock !== undefined) {
-      await fresh.query(SHARE_LOCK.compile({ lock }));
-    }
+    if (processId !== undefined) await fresh.query(SHOW_LIFE.compile({ processId }));
     reconnecting.reset();
     if (lost) logger.info("the listening connection is back again");
     lost = false;

@@ -160,7 +160,7 @@ export const openSignals = async ({
     ? await listenTo(channel, {
         connectionString,
         applicationName,
-        lock: accelerators.advisoryLocks ? processId : undefined,
+        processId: accelerators.advisoryLocks ? processId : undefined,
         onNotification: deliver,
         logger,
       })

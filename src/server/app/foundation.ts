@@ -9,9 +9,9 @@ import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
-import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
+import { openPlacedDatabase, type PlacedOptions } from "../../platform/database/distributed/open.ts";
 import { findPlacement, type Placement } from "../../platform/database/distributed/placement.ts";
-import type { Database, DatabaseOptions, Queryable } from "../../platform/database/database.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
@@ -76,7 +76,7 @@ const openDatabase = async (
   config: Config,
   lifecycle: Lifecycle,
   placement: Placement | undefined,
-  options: Pick<DatabaseOptions, "connectionString" | "searchAddresses" | "logger">,
+  options: Pick<PlacedOptions, "connectionString" | "searchAddresses" | "processId" | "logger">,
 ): Promise<Database> => {
   const objects = await openObjectStore(objectStoreOf(config));
   if (objects !== undefined) lifecycle.closing(objects);
@@ -100,20 +100,19 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
-  const configured = acceleratorsOf(config);
+  const accelerators = acceleratorsOf(config);
   const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
-  await assertSessions(addresses, configured);
+  await assertSessions(addresses, accelerators);
   const connectionString = await withSessionSettings(parts.connectionString);
   // Without a second address, `assertSessions` has found whole sessions.
-  const direct = directConnectionString === undefined && configured.advisoryLocks && configured.sessions;
+  const direct = directConnectionString === undefined && accelerators.advisoryLocks && accelerators.sessions;
   const sessionConnectionString = directConnectionString ?? connectionString;
-  await migrate(sessionConnectionString, { schema, ...configured, logger });
+  await migrate(sessionConnectionString, { schema, ...accelerators, logger });
   const placement = await findPlacement(sessionConnectionString, schema);
-  // A node does not see the sessions of others.
-  const accelerators = placement === undefined ? configured : { ...configured, sessions: false };
   const database = await openDatabase(config, lifecycle, placement, {
     connectionString,
     searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
+    processId: accelerators.advisoryLocks ? processId : undefined,
     logger,
   });
   await logClockDifference(database, logger);

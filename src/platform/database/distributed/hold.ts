@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "../../lib/logger.ts";
+import { SHOW_LIFE } from "../listening.ts";
 import { statement } from "../statement.ts";
 
 /** The lock mode ShareLock: Citus' own statements take it, and moves of shards take one that conflicts with it. */
@@ -31,6 +32,8 @@ const endLater = (client: pg.Client | undefined): void => void client?.end().cat
 interface HoldOptions {
   /** Of the node. */
   connectionString: string;
+  /** As in `NodesOptions`. */
+  processId: string | undefined;
   /** All shards, wherever they are: a move locks its shards on each node. */
   shards(client: pg.Client): Promise<readonly string[]>;
   /** Learns where the shards are. Called with their locks, so no move can end meanwhile. */
@@ -48,7 +51,7 @@ interface HoldOptions {
  * this process sends nothing to the node, lets its statements end, gives the locks away, and learns the new places.
  */
 export const holdShards = (options: HoldOptions) => {
-  const { connectionString, shards, learnPlaces, isGone, onFailure, logger } = options;
+  const { connectionString, processId, shards, learnPlaces, isGone, onFailure, logger } = options;
   let client: pg.Client | undefined;
   let closed = false;
   let underWay = 0;
@@ -80,6 +83,8 @@ export const holdShards = (options: HoldOptions) => {
     taking = fresh;
     try {
       await fresh.connect();
+      // Before the shards, which may be moving.
+      if (processId !== undefined) await fresh.query(SHOW_LIFE.compile({ processId }));
       const shardIds = await shards(fresh);
       await fresh.query("begin; set local idle_in_transaction_session_timeout = 0");
       await fresh.query(LOCK_SHARDS.compile({ shardIds }));

@@ -7,6 +7,8 @@ import { readPlacement, type Part, type Placement } from "./placement.ts";
 export interface NodesOptions {
   placement: Placement;
   schema: string;
+  /** Shown to other processes by a lock on each node. Undefined: this process runs nothing. */
+  processId: string | undefined;
   /** `node`: `host:port`. */
   openNode(node: string): Database;
   /** The connection string of a node. */
@@ -18,7 +20,7 @@ export interface NodesOptions {
 
 /** The databases of the nodes, opened when a statement first needs them. */
 export const createNodes = (options: NodesOptions) => {
-  const { placement, schema, openNode, addressOf, logger } = options;
+  const { placement, schema, processId, openNode, addressOf, logger } = options;
   const nodes = new Map<string, { database: Database; hold: Hold }>();
   /** Also those of nodes that are gone, whose statements may still fail. */
   const opened: Database[] = [];
@@ -59,6 +61,7 @@ export const createNodes = (options: NodesOptions) => {
     if (node === undefined) {
       const hold = holdShards({
         connectionString: addressOf(name),
+        processId,
         async shards(client) {
           return (await readPlacement(client, schema))?.parts.flatMap(({ shardIds }) => shardIds) ?? [];
         },
