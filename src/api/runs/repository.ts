@@ -5,7 +5,8 @@ import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
-import { withWholeInput } from "../../engine/queue/large-inputs.ts";
+import { withWholeInputs } from "../../engine/queue/large-inputs.ts";
+import { againIfFreed } from "../../state/checkpoints/read/large-strings.ts";
 import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import { runVisible } from "../../engine/queue/run-visible.ts";
@@ -142,9 +143,10 @@ export const createRunRepository = (database: Database) => ({
     run: RunSelector,
     queryable: Queryable = database,
   ): Promise<RunRow | undefined> {
-    const rows = await FIND.query<StoredRow>(queryable, { ...run, visible: runVisible(visibility) });
-    const [row] = openRuns(queryable, rows);
-    return row && (await withWholeInput(queryable, row));
+    return await againIfFreed(async () => {
+      const rows = await FIND.query<StoredRow>(queryable, { ...run, visible: runVisible(visibility) });
+      return (await withWholeInputs(queryable, run.threadId, openRuns(queryable, rows)))[0];
+    });
   },
 
   async findToExecute(
@@ -164,9 +166,9 @@ export const createRunRepository = (database: Database) => ({
     const visible = runVisible(visibility);
     const [row] = await FIND_BOUNDED.query<BoundedRow>(database, { ...run, visible });
     if (row === undefined) return undefined;
-    if (row.kwargs_bytes <= LARGE_ANSWER_BYTES)
-      return await withWholeInput(database, database.encryption.decrypted("runs", row));
-    await budget.reserve(row.kwargs_bytes);
+    if (row.string_bytes === null && row.kwargs_bytes <= LARGE_ANSWER_BYTES)
+      return database.encryption.decrypted("runs", row);
+    if (row.kwargs_bytes > LARGE_ANSWER_BYTES) await budget.reserve(row.kwargs_bytes);
     return await this.find(visibility, run);
   },
 
@@ -179,10 +181,15 @@ export const createRunRepository = (database: Database) => ({
   /** In the order of the ids; deleted runs are missing. */
   async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
     const visible = runVisible(visibility);
-    const rows = openRuns(database, await FIND_ALL.query<StoredRow>(database, { runIds, visible }));
-    const byId = new Map<string, RunRow>();
-    for (const row of rows) byId.set(row.run_id, await withWholeInput(database, row));
-    return runIds.flatMap((id) => byId.get(id) ?? []);
+    return await againIfFreed(async () => {
+      const rows = openRuns(database, await FIND_ALL.query<StoredRow>(database, { runIds, visible }));
+      const byId = new Map<string, RunRow>();
+      for (const row of rows) {
+        const [whole] = await withWholeInputs(database, row.thread_id, [row]);
+        if (whole !== undefined) byId.set(row.run_id, whole);
+      }
+      return runIds.flatMap((id) => byId.get(id) ?? []);
+    });
   },
 
   /** For the engine, without a caller. */

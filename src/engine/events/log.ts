@@ -1,4 +1,5 @@
 import {
+  againIfFreed,
   withLargeStrings,
   withoutKnownStrings,
   type TextsWithoutStrings,
@@ -218,13 +219,17 @@ export const createEventLog = (
     after: number,
     options: { events: number; bytes: number; largeToo: boolean; wire: Wire },
   ): Promise<RunEvent[] | "large"> {
-    const rows = await READ.query<EventRow>(database, { ...address, after, ...options });
-    return rows.some(({ data }) => data === null) ? "large" : await toEvents(rows, address, database);
+    return await againIfFreed(async () => {
+      const rows = await READ.query<EventRow>(database, { ...address, after, ...options });
+      return rows.some(({ data }) => data === null) ? "large" : await toEvents(rows, address, database);
+    });
   },
 
   async named(address: RunSelector, event: string, limit: number): Promise<RunEvent[]> {
-    const rows = await NAMED.query<EventRow>(database, { ...address, event, limit });
-    return await toEvents(rows, address, database);
+    return await againIfFreed(async () => {
+      const rows = await NAMED.query<EventRow>(database, { ...address, event, limit });
+      return await toEvents(rows, address, database);
+    });
   },
 
   /** Whether all events after this id are kept; true beyond the last id. */

@@ -79,24 +79,18 @@ const store = async (database: Database, { thread_id, run_id, kwargs }: EndedRun
   });
 };
 
-/** The row with the input as the caller sent it. */
-export const withWholeInput = async <Row extends Pick<RunRow, "thread_id" | "kwargs">>(
-  queryable: Queryable,
-  row: Row & { string_bytes: number | null },
-): Promise<Row> =>
-  row.string_bytes === null
-    ? row
-    : { ...row, kwargs: await wholeInput(queryable, row.thread_id, row.kwargs) };
-
-const wholeInput = async (
+/** The rows of a thread with the inputs as the callers sent them. */
+export const withWholeInputs = async <Row extends Pick<RunRow, "kwargs"> & { string_bytes: number | null }>(
   queryable: Queryable,
   threadId: string,
-  kwargs: RunRow["kwargs"],
-): Promise<RunRow["kwargs"]> => {
-  const text = JSON.stringify(kwargs).replace(
-    REFERENCE,
-    (_, reference: string) => `\u0001${reference}\u0001`,
+  rows: readonly Row[],
+): Promise<Row[]> => {
+  const texts = rows.map(({ kwargs, string_bytes }) => (string_bytes === null ? "" : textOf(kwargs)));
+  const whole = await withLargeStrings(queryable, threadId, texts);
+  return rows.map((row, index) =>
+    row.string_bytes === null ? row : { ...row, kwargs: JSON.parse(whole[index]!) as RunRow["kwargs"] },
   );
-  const [whole = text] = await withLargeStrings(queryable, threadId, [text]);
-  return JSON.parse(whole) as RunRow["kwargs"];
 };
+
+const textOf = (kwargs: RunRow["kwargs"]): string =>
+  JSON.stringify(kwargs).replace(REFERENCE, (_, reference: string) => `\u0001${reference}\u0001`);

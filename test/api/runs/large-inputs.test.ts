@@ -2,6 +2,12 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { PAGE_BYTES_AT_MOST } from "../../../src/platform/database/bounded-reads.ts";
+import { createRunRepository } from "../../../src/api/runs/repository.ts";
+import { EVERY_THREAD } from "../../helpers/access.ts";
+import { beforeStrings } from "../../helpers/before-strings.ts";
+import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 
@@ -54,6 +60,7 @@ test("an image of an input is stored once, in the thread's state, and the run sh
   await eventually("the input is small", async () => (await storedBytes(threadId)).input < 2_000);
   expect((await storedBytes(threadId)).state).toBeLessThan(1.5 * url.length);
   expect(await inputOf(threadId, runId)).toEqual(inputWith(url));
+  expect(await api.runs(threadId)).toMatchObject([{ kwargs: { input: inputWith(url) } }]);
   // Without the messages, only the run needs the image.
   await server.client
     .post(`/threads/${threadId}/state`)
@@ -64,6 +71,27 @@ test("an image of an input is stored once, in the thread's state, and the run sh
     .send({ thread_ids: [threadId], strategy: "keep_latest" })
     .expect(200);
   expect(await inputOf(threadId, runId)).toEqual(inputWith(url));
+});
+
+test("a page of runs ends early if their whole inputs are large", async () => {
+  const threadId = await api.aThread();
+  for (let runs = 0; runs < 4; runs += 1)
+    await api.aFinishedRun(threadId, { assistant_id: "two-step", input: inputWith("data:,") });
+  const threeFillAPage = PAGE_BYTES_AT_MOST / 2 - 100_000;
+  await query(server, "update threadloom.runs set string_bytes = $2 where thread_id = $1", [
+    threadId,
+    threeFillAPage,
+  ]);
+  expect(await api.runs(threadId)).toHaveLength(3);
+});
+
+test("a run that is deleted while its input is read is not found", async () => {
+  const { threadId, runId } = await aRunOf(inputWith(anImage()));
+  await eventually("the input is small", async () => (await storedBytes(threadId)).input < 2_000);
+  const database = openTestDatabase(server.connectionString, { encryption: TEST_ENCRYPTION });
+  const deleting = beforeStrings(database, () => api.remove(`/threads/${threadId}`));
+  expect(await createRunRepository(deleting).find(EVERY_THREAD, { threadId, runId })).toBeUndefined();
+  await database.close();
 });
 
 test("text of a caller that looks like a reference stays", async () => {

@@ -1,9 +1,13 @@
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { MessagesAnnotation, StateGraph, Annotation } from "@langchain/langgraph";
 import { randomBytes } from "node:crypto";
+import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LARGE_STRING_CHARACTERS } from "../../../src/state/values/large-strings.ts";
 import { idBeside } from "../../../src/platform/database/queryable.ts";
+import { createEventLog } from "../../../src/engine/events/log.ts";
+import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
+import { beforeStrings } from "../../helpers/before-strings.ts";
 import { collected } from "../../helpers/collected.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
@@ -110,6 +114,25 @@ test("a copied thread has its own large strings", async () => {
   await opened.storage.copyThread(threadId, copyId);
   await opened.storage.deleteThread(threadId);
   expect(await stateOf(copyId)).toMatchObject({ report: text, messages: [{}, { content: text }, {}] });
+});
+
+test("a thread that is deleted while its strings are read has neither a state nor events", async () => {
+  const text = aLargeString();
+  const remove = (threadId: string) => async () => {
+    await opened.storage.deleteThread(threadId);
+    await opened.database.query("delete from threadloom.threads where thread_id = $1", [threadId]);
+  };
+  const first = await aThreadWith(text);
+  const reading = beforeStrings(opened.database, remove(first.threadId));
+  const storage = createCheckpointStorage({ database: reading, logger: pino({ level: "silent" }) });
+  expect(await storage.readHead(first.threadId)).toBeUndefined();
+
+  const second = await aThreadWith(text);
+  const event = { seq: 0, event: "custom", data: JSON.stringify(text) };
+  await createEventLog(opened.database).append({ ...second, turn: 1, attempt: 1 }, [event]);
+  const log = createEventLog(beforeStrings(opened.database, remove(second.threadId)));
+  const room = { events: 10, bytes: 1_000_000, largeToo: true, wire: "first" } as const;
+  expect(await log.read(second, -1, room)).toEqual([]);
 });
 
 test("a large string is freed with the last checkpoint that has it, unless an event has it, too", async () => {

@@ -15,6 +15,8 @@ import {
 } from "../../../platform/domain/cursors.ts";
 import { ThreadloomError } from "../../../platform/domain/errors.ts";
 import { openRuns, SHOWN_COLUMNS } from "../../../engine/queue/columns.ts";
+import { withWholeInputs } from "../../../engine/queue/large-inputs.ts";
+import { againIfFreed } from "../../../state/checkpoints/read/large-strings.ts";
 import { runVisible } from "../../../engine/queue/run-visible.ts";
 import type { RunSearch } from "../schemas.ts";
 import { createdBefore, createdSince } from "./created-between.ts";
@@ -46,9 +48,14 @@ const SUMMARY_WEIGHT: PageWeight = { columns: ["metadata", "error"], bytesAtMost
 /** `kwargs` is text, whose length is known without reading it. */
 const WEIGHT: PageWeight = {
   columns: ["metadata", "error", "config", "context"],
-  octets: "octet_length(kwargs::text)",
+  octets: "octet_length(kwargs::text) + coalesce(string_bytes, 0)",
   sent: `page.*, ${microsecondsOf("created_at")} as created_us`,
 };
+/** `string_bytes`: of the strings to which `kwargs` refers. */
+interface ListedColumns {
+  created_us: string;
+  string_bytes: number | null;
+}
 const RUNS_OF_THREAD = "runs of a thread";
 const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
 /** A count reads every match, possibly millions. */
@@ -130,17 +137,20 @@ export const createRunSearcher = (database: Database) => {
         const [time = "", id = ""] = readCursor(cursor, RUNS_OF_THREAD, [MICROSECONDS, ID]);
         conditions.push(sql`(r.created_at, r.run_id) < (${timeOf(time)}::timestamptz, ${id}::uuid)`);
       }
-      const found = await composedRead<RunRow & PageColumns & { created_us: string }>(
-        database.boundedRead,
-        sql`select ${sql.raw(SHOWN_COLUMNS)} from threadloom.runs r where ${sql.join(conditions, sql` and `)}
-          order by r.created_at desc, r.run_id desc limit ${limit + 1} offset ${offset}`,
-        { signal, weight: WEIGHT },
-      );
-      const rows = openRuns(database, found.slice(0, limit));
-      const next = nextOf(rows, found, options, (row) =>
-        writeCursor(RUNS_OF_THREAD, [row.created_us, row.run_id]),
-      );
-      return { rows, ...next };
+      return await againIfFreed(async () => {
+        const found = await composedRead<RunRow & PageColumns & ListedColumns>(
+          database.boundedRead,
+          sql`select ${sql.raw(SHOWN_COLUMNS)}, r.string_bytes from threadloom.runs r
+            where ${sql.join(conditions, sql` and `)}
+            order by r.created_at desc, r.run_id desc limit ${limit + 1} offset ${offset}`,
+          { signal, weight: WEIGHT },
+        );
+        const rows = await withWholeInputs(database, threadId, openRuns(database, found.slice(0, limit)));
+        const next = nextOf(rows, found, options, (row) =>
+          writeCursor(RUNS_OF_THREAD, [row.created_us, row.run_id]),
+        );
+        return { rows, ...next };
+      });
     },
 
     /** Rejects like `boundedRead`. */

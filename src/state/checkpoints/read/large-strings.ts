@@ -55,6 +55,19 @@ export const withLargeStrings = async (
   });
 };
 
+/**
+ * A deletion, a rollback or a prune may free parts of a row between the statements that read both. The second try then
+ * reads the present row.
+ */
+export const againIfFreed = async <Result>(read: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof StateStorageError)) throw error;
+    return await read();
+  }
+};
+
 export interface TextsWithoutStrings {
   texts: readonly string[];
   /** For each text, the hashes of the strings that it leaves out, with commas. Null: no text leaves one out. */

@@ -7,6 +7,7 @@ import type { Logger } from "../../../platform/lib/logger.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../types.ts";
 import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkpoint-reader.ts";
+import { againIfFreed } from "./large-strings.ts";
 import { readHeadRows, readRowsOf } from "./row-statements.ts";
 import { toStored, withoutValues } from "./stored-checkpoint.ts";
 
@@ -33,8 +34,10 @@ export const createStateReads = (
     if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
       return undefined;
     const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
-    const loaded = await reader.read(address, budget);
-    return loaded === undefined ? undefined : toStored(threadId, loaded);
+    return await againIfFreed(async () => {
+      const loaded = await reader.read(address, budget);
+      return loaded === undefined ? undefined : toStored(threadId, loaded);
+    });
   };
 
   /**
