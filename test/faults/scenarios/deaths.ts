@@ -32,10 +32,15 @@ export const killedWorkers = ({
   async run({ bench }) {
     // Some runs go to the next victim several times.
     const environment = { MAX_ATTEMPTS: "10" };
-    let survivor = await bench.start({ environment });
+    const replicas = [await bench.start({ environment })];
     const runs: LedgerRun[] = [];
     const recoveries: number[] = [];
-    let victims = await Promise.all(Array.from({ length: atATime }, () => bench.start({ environment })));
+    const startVictims = async (): Promise<Replica[]> => {
+      const started = await Promise.all(Array.from({ length: atATime }, () => bench.start({ environment })));
+      replicas.push(...started);
+      return started;
+    };
+    let victims = await startVictims();
     for (let killed = 0; killed < kills; killed += victims.length) {
       const struck = await Promise.all(
         victims.map(async (victim) => {
@@ -50,18 +55,13 @@ export const killedWorkers = ({
           return { victim, run, pid };
         }),
       );
-      const next =
-        killed + victims.length < kills
-          ? Promise.all(victims.map(() => bench.start({ environment })))
-          : Promise.resolve(victims);
-      const replicas = [survivor, ...victims];
+      const next = killed + victims.length < kills ? startVictims() : Promise.resolve(victims);
       await Promise.all(
         struck.map(async ({ victim, run, pid }) => {
           // A random moment within step or checkpoint.
           await pause(Math.random() * 400);
-          // Rarely another process than the requested one takes a run. The process with the run dies, the other one lives on.
+          // Sometimes another process than the requested one takes a run. The process with the run dies, the other one lives on.
           const executing = replicas.find((replica) => replica.pid === pid) ?? victim;
-          if (executing === survivor) survivor = victim;
           executing.signal("SIGKILL");
           const killedAt = Date.now();
           const resumed = await bench.untilNoted(
@@ -75,6 +75,8 @@ export const killedWorkers = ({
     }
     const lost = await bench.untilAllEnded();
     const doubled = await bench.doubledWinners();
+    // Each round starts as many processes as it kills at most.
+    const survivor = replicas.find((replica) => replica.isAlive())!;
     const faults = await faultsOf(survivor.api, runs);
     const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)];
     return {
