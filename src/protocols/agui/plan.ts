@@ -37,11 +37,15 @@ const idsIn = ({ messages }: JsonObject): Set<unknown> =>
 /** Messages that the thread does not have. While a run is in progress, the thread may lack some of those it was given. */
 const newMessages = ({ messages }: RunAgentInput, values: JsonObject, runs: ThreadRuns): Message[] => {
   const { running, pending, newest } = runs;
+  const last = messages.at(-1)?.id;
   // A run that failed may have lost its input.
   const took = [running, pending, newest?.status === "success" ? newest : null];
-  const lastTaken = messages.findLastIndex(({ id }) => took.some((run) => run?.lastMessage === id));
+  if (last === undefined || took.some((run) => run?.lastMessage === last)) return [];
+  const lastGiven = messages.findLastIndex(({ id }) =>
+    [running, pending].some((run) => run?.lastMessage === id),
+  );
   const known = idsIn(values);
-  return messages.slice(lastTaken + 1).filter(({ id }) => !known.has(id));
+  return messages.slice(lastGiven + 1).filter(({ id }) => !known.has(id));
 };
 
 /** An assistant's message alone is what the client kept of a stream, or a greeting. */

@@ -122,6 +122,15 @@ test("a new page shows nothing, and its greeting starts no run", async () => {
   expect(textsOf(page)).toEqual(["How can I help?", "hi", "first", "second"]);
 });
 
+test("a thread whose messages were removed gets those of the page again", async () => {
+  const page = aFront(url, "two-step");
+  await page.run({ say: "x" });
+  const values = { messages: [{ type: "remove", id: "__remove_all__", content: "" }] };
+  expect((await api.post(`/threads/${page.threadId}/state`, { values })).status).toBe(200);
+  await page.run({ say: "y" });
+  expect(textsOf(page)).toEqual(["x", "first", "second", "y", "first", "second"]);
+});
+
 test("a repeated request joins its run, while it runs and after it", async () => {
   const page = aFront(url, "chat-gate");
   const runId = randomUUID();
