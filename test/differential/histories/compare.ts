@@ -1,0 +1,153 @@
+import { isDeepStrictEqual } from "node:util";
+import { createLangGraphSide } from "./langgraph-side.ts";
+import type { History } from "./operations.ts";
+import { createServerSide, ServerFault, type Send } from "./server-side.ts";
+import { KEEPER, type Outcome, type Side } from "./side.ts";
+import type { Seen } from "./views.ts";
+
+export interface Difference {
+  /** The operation's place in the history; -1: the creation of the thread. */
+  after: number;
+  /** What differs, without numbers: a shorter history counts as the same if it differs here, too. */
+  what: string;
+  path: string;
+  expected: unknown;
+  actual: unknown;
+}
+
+interface Place {
+  path: string;
+  expected: unknown;
+  actual: unknown;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+
+/** The first place at which two values differ. */
+const firstDifference = (expected: unknown, actual: unknown, path = ""): Place | undefined => {
+  if (isDeepStrictEqual(expected, actual)) return undefined;
+  if (!isObject(expected) || !isObject(actual) || Array.isArray(expected) !== Array.isArray(actual))
+    return { path, expected, actual };
+  for (const key of new Set([...Object.keys(expected), ...Object.keys(actual)])) {
+    const place = firstDifference(expected[key], actual[key], `${path}.${key}`);
+    if (place !== undefined) return place;
+  }
+  return { path, expected, actual };
+};
+
+class Differs extends Error {
+  constructor(
+    readonly what: string,
+    readonly place: Place,
+  ) {
+    super(what);
+  }
+}
+
+const expectSame = (what: string, expected: unknown, actual: unknown): void => {
+  const place = firstDifference(expected, actual);
+  if (place !== undefined) throw new Differs(what, place);
+};
+
+/**
+ * The server refuses in its own words. The questions of parallel tasks come in the order in which the tasks stopped, which is not fixed.
+ */
+const comparable = (outcome: Outcome): unknown =>
+  outcome.kind === "refused"
+    ? { kind: outcome.kind }
+    : outcome.kind === "values"
+      ? { ...outcome, interrupts: outcome.interrupts.map((value) => JSON.stringify(value)).sort() }
+      : outcome;
+
+const idsOf = (seen: readonly Seen[]): string[] => seen.flatMap(({ id }) => id ?? []);
+
+const expectSameOutcome = (what: string, expected: Outcome, actual: Outcome): void => {
+  if (expected.kind !== actual.kind) throw new Differs(what, { path: "", expected, actual });
+  expectSame(what, comparable(expected), comparable(actual));
+};
+
+/** States with the places of their parents among `places`; -1: before them. */
+const withParents = (seen: readonly Seen[], places: readonly string[]): unknown[] =>
+  seen.map(({ view, parentId }) => ({ ...view, parent: parentId === undefined ? -1 : places.indexOf(parentId) }));
+
+interface Thread {
+  side: Side;
+  /** Of the comparable checkpoints, the newest first. */
+  places: string[];
+}
+
+const EVERYTHING = 1_000;
+
+const compareNewest = async (
+  reader: number,
+  langGraph: Thread,
+  server: Thread,
+  { isWhole, pruned }: { isWhole: boolean; pruned: boolean },
+): Promise<void> => {
+  const all = await langGraph.side.history(reader, EVERYTHING);
+  const newestKnown = all.findIndex(({ id }) => id === langGraph.places[0]);
+  const fresh = newestKnown < 0 ? all.length : newestKnown;
+  const hidden = pruned ? all.length - fresh - langGraph.places.length : 0;
+  const limit = isWhole ? EVERYTHING : fresh + 2;
+  const expected = all.slice(0, Math.min(limit, all.length - hidden));
+  const actual = (await server.side.history(reader, limit)).slice(0, pruned ? expected.length : limit);
+  const before = [langGraph.places, server.places] as const;
+  langGraph.places = [...idsOf(expected.slice(0, fresh)), ...before[0]];
+  server.places = [...idsOf(actual.slice(0, fresh)), ...before[1]];
+  expectSame(
+    isWhole ? "the whole history" : "the newest states of the history",
+    withParents(expected, langGraph.places),
+    withParents(actual, server.places),
+  );
+  // Nothing came between the new states and the known ones.
+  expectSame("the order of the history", before[1][0] ?? null, before[1].length === 0 ? null : (actual[fresh]?.id ?? null));
+};
+
+/** Performs a history with LangGraph alone and on the servers; compares both after each operation. */
+export const compareHistory = async (history: History, send: Send): Promise<Difference | undefined> => {
+  const langGraph: Thread = { side: createLangGraphSide(), places: [] };
+  const server: Thread = { side: createServerSide(send), places: [] };
+  let after = -1;
+  let pruned = false;
+  try {
+    expectSameOutcome("the creation", await langGraph.side.begin(history), await server.side.begin(history));
+    await compareNewest(0, langGraph, server, { isWhole: true, pruned });
+    for (const operation of history.operations) {
+      after += 1;
+      const { reader, look } = operation;
+      const expected = await langGraph.side.perform(operation, langGraph.places);
+      const actual = await server.side.perform(operation, server.places);
+      expectSameOutcome("the answer", expected, actual);
+      if (expected.kind === "skipped") continue;
+      if (operation.do === "prune") {
+        pruned = true;
+        langGraph.places.splice(1);
+        server.places.splice(1);
+      }
+      await compareNewest(reader, langGraph, server, { isWhole: after === history.operations.length - 1, pruned });
+      expectSame("the head", (await langGraph.side.head(reader)).view, (await server.side.head(reader)).view);
+      const earlier = look % Math.max(langGraph.places.length, 1);
+      const [one, other] = [langGraph.places[earlier], server.places[earlier]];
+      if (one !== undefined && other !== undefined)
+        expectSame("an earlier state", (await langGraph.side.at(reader, one)).view, (await server.side.at(reader, other)).view);
+    }
+    if (history.graph === "nest" && !pruned) {
+      const inside = await Promise.all([langGraph, server].map(({ side }) => side.history(0, EVERYTHING, KEEPER)));
+      const [expected = [], actual = []] = inside;
+      expectSame("the history of the subgraph", withParents(expected, idsOf(expected)), withParents(actual, idsOf(actual)));
+    }
+    expectSame(
+      "the threads that were copied",
+      (await langGraph.side.copied(1)).map(({ view }) => view),
+      (await server.side.copied(1)).map(({ view }) => view),
+    );
+    return undefined;
+  } catch (error) {
+    if (error instanceof Differs) return { after, what: error.what, ...error.place };
+    if (error instanceof ServerFault)
+      return { after, what: "a fault of the server", path: "", expected: undefined, actual: error.message };
+    throw error;
+  } finally {
+    await server.side.end();
+  }
+};

@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import { Command, Send, type StateSnapshot } from "@langchain/langgraph";
+import { MemorySaver, type Checkpoint, type CheckpointMetadata } from "@langchain/langgraph-checkpoint";
+import type { RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
+import { toWireJson } from "../../../src/state/values/wire-json.ts";
+import { copy, COPYING } from "./copying.ts";
+import { BUILDERS, type GraphName } from "./graphs.ts";
+import { withOddValues } from "./odd-values.ts";
+import type { Operation, Values } from "./operations.ts";
+import { answersById, KEEPER, placeIn, type Outcome, type Side } from "./side.ts";
+import { seenSnapshot, type Address, type Seen } from "./views.ts";
+
+const wire = (value: unknown): unknown => (value === undefined ? null : JSON.parse(toWireJson(value)));
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const resultOf = (values: unknown): Outcome => {
+  const { __interrupt__: interrupts, ...others } = (typeof values === "object" && values !== null && !Array.isArray(values)
+    ? values
+    : { values }) as { __interrupt__?: { value: unknown }[] };
+  return { kind: "values", values: wire(others), interrupts: (interrupts ?? []).map(({ value }) => wire(value)) };
+};
+
+/**
+ * With durability `exit`, a run without a new step stores its first checkpoint once more. MemorySaver then makes it its own parent, and
+ * reads delta channels endlessly.
+ */
+class Memory extends MemorySaver {
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+  ): Promise<RunnableConfig> {
+    const { thread_id: threadId, checkpoint_ns: namespace = "" } = config.configurable as Record<string, string>;
+    const parent = this.storage[threadId ?? ""]?.[namespace]?.[checkpoint.id]?.[2];
+    const stored = await super.put(config, checkpoint, metadata);
+    const entry = this.storage[threadId ?? ""]?.[namespace]?.[checkpoint.id];
+    if (entry?.[2] === checkpoint.id) entry[2] = parent;
+    return stored;
+  }
+}
+
+/** MemorySaver has no copies of threads: this one has the same ids, as that of the server. */
+const copyThread = (saver: MemorySaver, from: string, to: string): void => {
+  saver.storage[to] = copy(saver.storage[from] ?? {});
+  for (const [key, writes] of Object.entries(saver.writes)) {
+    const [threadId, ...place] = JSON.parse(key) as [string, string, string];
+    if (threadId === from) saver.writes[JSON.stringify([to, ...place])] = copy(writes);
+  }
+};
+
+/** LangGraph alone, with its own checkpointer: the oracle. */
+export const createLangGraphSide = (): Side => {
+  const saver = new Memory(COPYING);
+  const former: string[] = [];
+  let threadId = randomUUID() as string;
+  let graphName: GraphName = "shop";
+  let graph: RunnableGraph = BUILDERS.shop(saver);
+
+  const configOf = (address: Partial<Address> = {}, thread = threadId): RunnableConfig => ({
+    configurable: { thread_id: thread, ...address },
+  });
+  const read = async (address: Partial<Address>, thread?: string): Promise<Seen> =>
+    seenSnapshot(await graph.getState(configOf(address, thread), { subgraphs: true }));
+  const addressOf = (id: string | undefined): Partial<Address> => (id === undefined ? {} : { checkpoint_id: id });
+
+  const subgraphAt = async (number: number, id: string | undefined, own: boolean): Promise<Address | undefined> => {
+    const { subgraphs } = await read(addressOf(id));
+    const all = [...subgraphs, ...(own && graphName === "nest" ? [{ checkpoint_ns: KEEPER }] : [])];
+    return all[number % Math.max(all.length, 1)];
+  };
+
+  const run = async (
+    input: unknown,
+    address: Partial<Address>,
+    { durability = "async", before, after, failing = false }: Extract<Operation, { do: "run" }>,
+  ): Promise<Outcome> => {
+    try {
+      const values = await graph.invoke(input, {
+        configurable: { thread_id: threadId, ...address, failing },
+        durability,
+        ...(before === undefined ? {} : { interruptBefore: before }),
+        ...(after === undefined ? {} : { interruptAfter: after }),
+      });
+      // A run that wrote nothing streams no values. The server then answers those of the thread.
+      return resultOf(values ?? (await graph.getState(configOf())).values);
+    } catch (error) {
+      return { kind: "failed", message: messageOf(error) };
+    }
+  };
+
+  const update = async (address: Partial<Address>, supersteps: readonly (readonly Values[])[]): Promise<Outcome> => {
+    try {
+      await graph.bulkUpdateState(
+        configOf({ checkpoint_ns: "", ...address }),
+        supersteps.map((updates) => ({
+          updates: updates.map(({ values, as }) => ({ values: withOddValues(values), ...(as === undefined ? {} : { asNode: as }) })),
+        })),
+      );
+      return { kind: "done" };
+    } catch (error) {
+      return { kind: "refused", why: messageOf(error) };
+    }
+  };
+
+  return {
+    async begin(history) {
+      graphName = history.graph;
+      graph = BUILDERS[graphName](saver);
+      return history.supersteps.length === 0 ? { kind: "done" } : await update({}, history.supersteps);
+    },
+
+    async perform(operation, places) {
+      const options = { do: "run" as const, input: null, ...operation };
+      const id = placeIn(places, "at" in operation ? operation.at : undefined);
+      switch (operation.do) {
+        case "run":
+          return await run(withOddValues(operation.input), addressOf(id), options as Extract<Operation, { do: "run" }>);
+        case "resume": {
+          const { ids, count, answers } = operation;
+          const { interruptIds } = await read(addressOf(id));
+          if (interruptIds.length === 0) return { kind: "skipped" };
+          // LangGraph takes a falsy answer for none; the server gives it by ids (engine/executors/run-options.ts).
+          const resume =
+            ids || !answers[0] ? answersById(interruptIds, ids ? count : Infinity, ids ? answers : answers.slice(0, 1)) : answers[0];
+          return await run(new Command({ resume }), addressOf(id), options as Extract<Operation, { do: "run" }>);
+        }
+        case "command": {
+          const { update: values, goto, send } = operation;
+          const places = goto?.map((node) => (send ? new Send(node, {}) : node));
+          const command = new Command({
+            ...(values === undefined ? {} : { update: withOddValues(values) as Record<string, unknown> }),
+            ...(places === undefined ? {} : { goto: places }),
+          });
+          return await run(command, addressOf(id), options as Extract<Operation, { do: "run" }>);
+        }
+        case "run in subgraph": {
+          const address = await subgraphAt(operation.subgraph, id, false);
+          if (address?.checkpoint_id === undefined) return { kind: "skipped" };
+          return await run(withOddValues(operation.input), address, options as Extract<Operation, { do: "run" }>);
+        }
+        case "update":
+          return await update(addressOf(id), [[operation]]);
+        case "update subgraph": {
+          const address = await subgraphAt(operation.subgraph, id, true);
+          return address === undefined ? { kind: "skipped" } : await update(address, [[operation]]);
+        }
+        case "copy": {
+          const next = randomUUID();
+          copyThread(saver, threadId, next);
+          former.push(threadId);
+          threadId = next;
+          return { kind: "done" };
+        }
+        case "prune":
+          return { kind: "done" };
+      }
+    },
+
+    head: async () => await read({}),
+    at: async (_reader, id) => await read({ checkpoint_id: id }),
+
+    async history(_reader, limit, namespace = "") {
+      const seen: Seen[] = [];
+      const config = configOf({ checkpoint_ns: namespace });
+      for await (const snapshot of graph.getStateHistory(config, { limit }))
+        seen.push(seenSnapshot(snapshot as StateSnapshot));
+      return seen;
+    },
+
+    copied: async () => await Promise.all(former.map((thread) => read({}, thread))),
+    end: () => Promise.resolve(),
+  };
+};
