@@ -99,9 +99,22 @@ test.each([
 ])("a graph whose %s hangs has an outcome without values", async (_what, resolve) => {
   const { outcomes, lines } = outcomesBy(resolve, 10);
   expect(await outcomes.of(RUN, cancelled)).toMatchObject({ status: "interrupted", interrupts: "{}" });
-  expect(await outcomes.valuesOf(RUN)).toBeUndefined();
+  expect(await outcomes.valuesOf(RUN, false)).toBeUndefined();
   expect(lines.join()).toContain("no answer within 10 ms");
 });
+
+test.each([
+  [true, "__end__", "{}"],
+  [false, "__end__", '{"returned":1}'],
+  [true, ["returned"], '{"returned":1}'],
+])(
+  "the values of a graph that asked (%s) leave out what a function returned before (%j)",
+  async (asked, outputChannels, values) => {
+    const graph = { getState: () => Promise.resolve({ values: { returned: 1 } }), outputChannels };
+    const { outcomes } = outcomesBy(() => Promise.resolve(graph));
+    expect(await outcomes.valuesOf(RUN, asked)).toBe(values);
+  },
+);
 
 test("while the server's own database is away, a graph has no outcome yet", async () => {
   await expect(outcomeOf(cancelled, LOSS)).rejects.toBe(LOSS);

@@ -179,7 +179,8 @@ export const createConclusion = (parts: ConclusionParts) => {
     const values = (): string | undefined => (text ??= completed?.values());
     const final = outbox !== undefined && run.kwargs.webhook !== undefined ? outbox : undefined;
     if (final !== undefined) {
-      const last = values() ?? (await persist(() => outcomes.valuesOf(run), isMine));
+      const isInterrupted = completed?.interrupts !== undefined;
+      const last = values() ?? (await persist(() => outcomes.valuesOf(run, isInterrupted), isMine));
       outcome = { ...outcome, final: final.toFinalValues(last, completed?.interrupts?.()) };
     }
     outcome = { ...outcome, records: records?.last(outcome.status) };

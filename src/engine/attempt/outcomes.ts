@@ -4,6 +4,7 @@ import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
+import type { RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { ObjectStoreError } from "../../platform/domain/errors.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
@@ -46,12 +47,15 @@ export const createOutcomes = ({
   readWithinMs = READ_WITHIN_MS,
   logger,
 }: OutcomesParts) => {
-  const stateOf = async (run: ExecutedRunRow): Promise<StateSnapshot> => {
+  const stateOf = async (
+    run: ExecutedRunRow,
+  ): Promise<StateSnapshot & Pick<RunnableGraph, "outputChannels">> => {
     const { configurable, context } = graphConfiguration(run);
     const configuration = { configurable, context };
-    const read = async (): Promise<StateSnapshot> => {
+    const read = async () => {
       const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
-      return await graph.getState({ configurable: { thread_id: run.thread_id } });
+      const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
+      return { ...state, outputChannels: graph.outputChannels };
     };
     const after = (error: unknown): boolean => error instanceof ObjectStoreError;
     return await retryPassing(() => within(readWithinMs, read()), { forMs: OBJECT_STORE_PATIENCE_MS, after });
@@ -90,9 +94,11 @@ export const createOutcomes = ({
   /**
    * Undefined without values, or if the graph's code fails or hangs. Throws if the database is unreachable.
    */
-  const valuesOf = async (run: ExecutedRunRow): Promise<string | undefined> => {
+  const valuesOf = async (run: ExecutedRunRow, isInterrupted: boolean): Promise<string | undefined> => {
     try {
-      return toWireJson((await stateOf(run)).values);
+      const { values, outputChannels } = await stateOf(run);
+      // A function's values are what an earlier run returned.
+      return isInterrupted && typeof outputChannels === "string" ? "{}" : toWireJson(values);
     } catch (error) {
       if (database.isLoss(error) && !(error instanceof ObjectStoreError)) throw error;
       logger.warn(

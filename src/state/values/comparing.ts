@@ -9,10 +9,12 @@ import { typeOfObject } from "./types/table.ts";
 /** About 0.3 µs for a message. */
 export const equalsTree = (value: unknown, tree: unknown): boolean => {
   if (typeof value !== "object" || value === null) {
-    if (value === tree) return true;
+    // Not `===`: 0 and -0 are stored in different ways.
+    if (Object.is(value, tree)) return true;
     return typeof tree === "object" && tree !== null && areEqualTrees(encode(value), tree);
   }
   if (typeof tree !== "object" || tree === null) return false;
+  if (Array.isArray(value) !== Array.isArray(tree)) return false;
   if (Array.isArray(value)) {
     if (!Array.isArray(tree) || value.length !== tree.length) return false;
     for (let index = 0; index < value.length; index++)
@@ -49,25 +51,29 @@ export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
       content === message.content || (typeof content === "object" && typeof message.content === "object")
     );
   }
-  for (const key in live) {
-    const part = live[key];
-    if (
-      (typeof part === "string" || typeof part === "number" || typeof part === "boolean") &&
-      part !== (tree as Properties)[key]
-    ) {
-      return equalsTree(value, tree); // perhaps a number or a key with another stored form
-    }
-  }
-  return true;
-};
-
-const equalProperties = (live: Properties, stored: Properties): boolean => {
   let count = 0;
   for (const key in live) {
-    if (!Object.hasOwn(stored, key) || !equalsTree(live[key], stored[key])) return false;
+    const part = live[key];
+    const stored = (tree as Properties)[key];
+    const isAlike =
+      typeof part === "object" && part !== null
+        ? typeof stored === "object" && stored !== null && Array.isArray(part) === Array.isArray(stored)
+        : Object.is(part, stored);
+    if (!isAlike) return equalsTree(value, tree); // perhaps a number or a key with another stored form
     count += 1;
   }
-  return count === Object.keys(stored).length;
+  return count === Object.keys(tree).length || equalsTree(value, tree);
+};
+
+/** The order of keys counts: readers see it. */
+const equalProperties = (live: Properties, stored: Properties): boolean => {
+  const keys = Object.keys(stored);
+  let count = 0;
+  for (const key in live) {
+    if (keys[count] !== key || !equalsTree(live[key], stored[key])) return false;
+    count += 1;
+  }
+  return count === keys.length;
 };
 
 const areEqualTrees = (one: unknown, other: unknown): boolean => {

@@ -46,3 +46,16 @@ test("a question is streamed after it is stored, so a client that reads the stat
     await holder.end();
   }
 });
+
+test("a function that asks answers with its question alone, not with what it returned before, as LangGraph does", async () => {
+  const threadId = await api.aThread();
+  const run = async (body: object): Promise<unknown> =>
+    (await api.post(`/threads/${threadId}/runs/wait`, { assistant_id: "functional", ...body })).body;
+  const question = { __interrupt__: [{ id: expect.any(String), value: "Enough?" }] };
+  expect(await run({ input: { value: 1 } })).toEqual(question);
+  expect(await run({ command: { resume: "yes" } })).toEqual({ doubled: 2, answer: "yes" });
+  expect(await run({ input: { value: 2 } })).toEqual(question);
+  const [last] = await api.runs(threadId);
+  expect((await api.get(`/threads/${threadId}/runs/${last!.run_id}/join`)).body).toEqual(question);
+  expect((await api.state(threadId)).values).toEqual({ doubled: 2, answer: "yes" });
+});

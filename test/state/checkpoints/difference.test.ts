@@ -27,6 +27,8 @@ type Edit =
   | { kind: "reverse" }
   | { kind: "repeat"; at: number }
   | { kind: "change"; at: number; text: string }
+  | { kind: "appendMany"; count: number }
+  | { kind: "replaceAlike"; at: number; part: unknown }
   | { kind: "clear" };
 
 const text = fc.oneof(
@@ -55,7 +57,7 @@ const maker: fc.Arbitrary<Maker> = fc.oneof(
   jsonValue.map((value) => () => structuredClone(value)),
   text.map((value) => () => value),
 );
-const position = fc.nat(60);
+const position = fc.nat(200);
 const makers = fc.array(maker, { minLength: 1, maxLength: 12 });
 const edit: fc.Arbitrary<Edit> = fc.oneof(
   { weight: 4, arbitrary: makers.map((makers): Edit => ({ kind: "append", makers })) },
@@ -67,9 +69,30 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   fc.tuple(position, position).map(([from, to]): Edit => ({ kind: "move", from, to })),
   fc.constant<Edit>({ kind: "reverse" }),
   position.map((at): Edit => ({ kind: "repeat", at })),
+  fc.integer({ min: 60, max: 150 }).map((count): Edit => ({ kind: "appendMany", count })),
+  fc
+    .tuple(position, fc.constantFrom<unknown>({}, [], null, "", 0, 1, { a: 1 }, [1], { a: [] }, { a: {} }))
+    .map(([at, part]): Edit => ({ kind: "replaceAlike", at, part })),
   fc.tuple(position, text).map(([at, text]): Edit => ({ kind: "change", at, text })),
   fc.constant<Edit>({ kind: "clear" }),
 );
+
+/** Another object that differs only below its top level, or only in the kind of an empty part. */
+const alike = (element: unknown, part: unknown): unknown => {
+  if (element instanceof AIMessage) {
+    const { content, id } = element;
+    return new AIMessage({
+      content,
+      ...(id === undefined ? {} : { id }),
+      tool_calls: [{ id: "c", name: "tool", args: { part } }],
+    });
+  }
+  if (element instanceof HumanMessage || typeof element !== "object" || element === null) return element;
+  return Array.isArray(element) ? element.map(() => part) : { ...element, deep: structuredClone(part) };
+};
+
+/** What a node changes in place is noticed in a list's last elements (decision 003). */
+const NOTICED_IN_PLACE = 60;
 
 /** Applies an edit to a list and the objects in it, like a user's code. */
 const apply = (list: unknown[], edit: Edit): unknown[] => {
@@ -94,8 +117,13 @@ const apply = (list: unknown[], edit: Edit): unknown[] => {
       return list.length === 0 ? list : [...list, list[index(edit.at)]];
     case "clear":
       return [];
+    case "appendMany":
+      return [...list, ...Array.from({ length: edit.count }, (_, number) => ({ number, deep: { x: 0 } }))];
+    case "replaceAlike":
+      return list.length === 0 ? list : list.with(index(edit.at), alike(list[index(edit.at)], edit.part));
     case "change": {
-      const element = list[index(edit.at)];
+      const element =
+        list[list.length - 1 - (edit.at % Math.min(Math.max(list.length, 1), NOTICED_IN_PLACE))];
       if (element instanceof AIMessage && element.tool_calls?.[0])
         element.tool_calls[0].args.changed = edit.text;
       else if (element instanceof HumanMessage) element.content = element.lc_kwargs.content = edit.text;
@@ -108,6 +136,8 @@ const apply = (list: unknown[], edit: Edit): unknown[] => {
 };
 
 interface Step {
+  /** A subgraph begins with the elements that its parent has. */
+  checkpointNs: string;
   /** The parent among the checkpoints so far. */
   parent: number;
   /** Whether the parent is read again, or the last written values are edited (only if they are the parent). */
@@ -119,6 +149,7 @@ interface Step {
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
+  checkpointNs: fc.constantFrom("", "", "child"),
   parent: fc.oneof({ weight: 4, arbitrary: fc.constant(-1) }, { weight: 1, arbitrary: fc.nat(20) }),
   reads: fc.boolean(),
   writer: fc.constantFrom("attempt" as const, "anybody" as const, "another process" as const),
@@ -151,11 +182,17 @@ describe("state stored as differences", () => {
           anybody: opened.storage.saver,
           "another process": another.saver,
         };
-        const ids: string[] = [];
+        const idsOf: Record<string, string[]> = { "": [], child: [] };
         let last: { ours: Checkpoint; theirs: Checkpoint; writer: Step["writer"]; id: string } | undefined;
-        for (const [number, { parent: wanted, reads, writer, edits, other }] of steps.entries()) {
+        for (const [
+          number,
+          { checkpointNs, parent: wanted, reads, writer, edits, other },
+        ] of steps.entries()) {
+          const ids = idsOf[checkpointNs]!;
           const parent = wanted < 0 ? ids.at(-1) : ids[wanted % Math.max(ids.length, 1)];
-          const config = { configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: parent } };
+          const config = {
+            configurable: { thread_id: threadId, checkpoint_ns: checkpointNs, checkpoint_id: parent },
+          };
           if (last?.writer === "attempt" && writer !== "attempt") await attemptSaver.flush();
           let before: Pick<NonNullable<typeof last>, "ours" | "theirs"> | undefined;
           if (!reads && last !== undefined && last.id === parent && last.writer === writer) before = last;
@@ -164,6 +201,8 @@ describe("state stored as differences", () => {
             expect(plain(ours)).toEqual(plain(theirs));
             before = { ours: ours!.checkpoint, theirs: theirs!.checkpoint };
           }
+          // A subgraph's first state is made of the elements that its parent holds.
+          before ??= last?.writer === writer ? last : undefined;
           const id = uuid6(number);
           const next = (checkpoint: Checkpoint | undefined): Checkpoint => {
             let list = (checkpoint?.channel_values.list ?? []) as unknown[];
@@ -190,7 +229,9 @@ describe("state stored as differences", () => {
           const [ours, theirs] = [next(before?.ours), next(before?.theirs)];
           const metadata = { source: "loop" as const, step: number, parents: {} };
           const newVersions = Object.fromEntries(
-            Object.entries(ours.channel_versions).filter(([, version]) => version === number + 1),
+            Object.entries(ours.channel_versions).filter(
+              ([, version]) => parent === undefined || version === number + 1,
+            ),
           );
           await savers[writer].put(config, ours, metadata, newVersions);
           await memory.put(config, theirs, metadata);
@@ -198,13 +239,15 @@ describe("state stored as differences", () => {
           last = { ours, theirs, writer, id };
         }
         await attemptSaver.flush();
-        const configurable = { thread_id: threadId, checkpoint_ns: "" };
-        const theirs: unknown[] = [];
-        for await (const tuple of memory.list({ configurable })) theirs.push(plain(tuple));
-        for (const saver of [opened.anotherProcess().saver, another.saver, opened.storage.saver]) {
-          const ours: unknown[] = [];
-          for await (const tuple of saver.list({ configurable })) ours.push(plain(tuple));
-          expect(ours).toEqual(theirs);
+        for (const checkpointNs of Object.keys(idsOf)) {
+          const configurable = { thread_id: threadId, checkpoint_ns: checkpointNs };
+          const theirs: unknown[] = [];
+          for await (const tuple of memory.list({ configurable })) theirs.push(plain(tuple));
+          for (const saver of [opened.anotherProcess().saver, another.saver, opened.storage.saver]) {
+            const ours: unknown[] = [];
+            for await (const tuple of saver.list({ configurable })) ours.push(plain(tuple));
+            expect(ours).toEqual(theirs);
+          }
         }
       }),
       { numRuns: 60, endOnFailure: true },

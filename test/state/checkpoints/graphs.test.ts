@@ -259,7 +259,60 @@ const describeThread = async (graph: Graph, threadId: string): Promise<unknown> 
   return JSON.parse(numbered(JSON.stringify(states))) as unknown;
 };
 
+/** The parent and a subgraph with its own memory hold the same messages. */
+const keeper = (checkpointer: BaseCheckpointSaver) => {
+  const State = Annotation.Root({ ...MessagesAnnotation.spec, note: Annotation<string> });
+  const child = new StateGraph(State)
+    .addNode("i", () => ({}))
+    .addNode("j", () => ({}))
+    .addEdge("__start__", "i")
+    .addEdge("i", "j")
+    .compile({ checkpointer: true });
+  return new StateGraph(State)
+    .addNode("a", () => ({}))
+    .addNode("child", child)
+    .addNode("c", () => ({}))
+    .addEdge("__start__", "a")
+    .addEdge("a", "child")
+    .addEdge("child", "c")
+    .compile({ checkpointer });
+};
+
 describe("graphs on state stored as differences", () => {
+  it("read a subgraph's longer list while the elements of a fork are not stored yet", async () => {
+    const { threadId, ...run } = await aRunningRun(opened.database);
+    const config = { configurable: { thread_id: threadId } };
+    const memory = keeper(new MemorySaver());
+    const idsOf = ({ values }: StateSnapshot): unknown =>
+      (values as { messages: BaseMessage[] }).messages.map(({ id }) => id);
+    let messages = 0;
+    /** As the server does: a saver for each run. */
+    const both = async (act: (graph: typeof memory) => Promise<unknown>): Promise<void> => {
+      const attempt = opened.storage.saverForAttempt({ threadId, ...run, durability: "async" });
+      await act(memory);
+      await act(keeper(attempt));
+      await attempt.flush();
+    };
+    const turn = (count: number): Promise<void> => {
+      const input = Array.from({ length: count }, () => `m${messages++}`);
+      return both((graph) =>
+        graph.invoke({ messages: input.map((id) => new HumanMessage({ id, content: id })) }, config),
+      );
+    };
+    for (const count of [5, 2, 3, 4, 3]) await turn(count);
+    // Every place: each leaves the parent another number of elements to begin with.
+    for (let place = 0; place < 25; place += 3) {
+      await both(async (graph) => {
+        const history: StateSnapshot[] = [];
+        for await (const state of graph.getStateHistory(config)) history.push(state);
+        await graph.updateState(history[place]!.config, { note: "by hand" }, "child");
+      });
+      await turn(3);
+      const expected = idsOf(await memory.getState(config));
+      expect(idsOf(await keeper(opened.anotherProcess().saver).getState(config))).toEqual(expected);
+    }
+  });
+
   it("have the same states, histories and forks as on the in-memory saver", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async ({ kinds, steps }) => {

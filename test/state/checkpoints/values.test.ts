@@ -392,11 +392,72 @@ describe("the cache of this process", () => {
     expect((await afterChange(3, (message) => void (message.content = "changed"))).content).toBe("changed");
     expect((await afterChange(0, (message) => message._updateId("changed"))).id).toBe("changed");
     expect((await afterChange(7, (message) => void (message.name = "changed"))).name).toBe("changed");
-    const deep = await afterChange(
-      FULLY_COMPARED,
-      (message) => void (message.additional_kwargs.changed = { a: 1 }),
-    );
+    const deep = await afterChange(50, (message) => void (message.additional_kwargs.changed = { a: 1 }));
     expect(deep.additional_kwargs).toEqual({ changed: { a: 1 } });
+  });
+
+  it.each([
+    [[], {}],
+    [{}, []],
+    [null, {}],
+    [{}, null],
+    ["", []],
+    [0, -0],
+    [-0, 0],
+    [{ a: [] }, { a: {} }],
+    [{ a: { b: 1 } }, { a: { b: 2 } }],
+    [
+      { a: 1, b: 2 },
+      { b: 2, a: 1 },
+    ],
+  ])(
+    "stores an element that another object replaces, however equal they look: %j, then %j",
+    async (one, other) => {
+      for (const [length, index] of [
+        [3, 1],
+        [FULLY_COMPARED + 50, 1],
+      ] as const) {
+        const threadId = randomUUID();
+        const { saver } = opened.storage;
+        const listOf = (value: unknown) =>
+          Array.from({ length }, (_, number) => ({ number, value: number === index ? value : "same" }));
+        const first = aCheckpoint({ list: listOf(one) });
+        await saver.put(at(threadId), first, metadata, first.channel_versions);
+        const found = await saver.getTuple(at(threadId));
+        const list = (found?.checkpoint.channel_values.list as unknown[]).with(index, listOf(other)[index]);
+        const second = aCheckpoint({ list }, 2);
+        await saver.put(found!.config, second, metadata, second.channel_versions);
+        const after = await opened.anotherProcess().saver.getTuple(at(threadId));
+        const stored = (after?.checkpoint.channel_values.list as Array<{ value: unknown }>)[index]!.value;
+        expect(stored).toEqual(other);
+        expect(JSON.stringify(stored)).toBe(JSON.stringify(other));
+      }
+    },
+  );
+
+  it("notices in an older element changed in place what its top level shows", async () => {
+    const changed: Array<(element: Record<string, unknown>) => void> = [
+      (element) => void (element.text = null),
+      (element) => void (element.text = { deep: true }),
+      (element) => void (element.none = []),
+      (element) => void (element.list = {}),
+      (element) => void delete element.text,
+      (element) => void (element.more = []),
+    ];
+    for (const change of changed) {
+      const threadId = randomUUID();
+      const { saver } = opened.storage;
+      const list = Array.from({ length: FULLY_COMPARED + 50 }, () => ({ text: "a", none: null, list: [] }));
+      const first = aCheckpoint({ list });
+      await saver.put(at(threadId), first, metadata, first.channel_versions);
+      const found = await saver.getTuple(at(threadId));
+      const held = found?.checkpoint.channel_values.list as Array<Record<string, unknown>>;
+      change(held[1]!);
+      const second = aCheckpoint({ list: [...held, "new"] }, 2);
+      await saver.put(found!.config, second, metadata, second.channel_versions);
+      const after = await opened.anotherProcess().saver.getTuple(at(threadId));
+      expect((after?.checkpoint.channel_values.list as unknown[])[1]).toEqual(held[1]);
+    }
   });
 
   it("does not notice a change deep inside an older one, which stays as it was stored", async () => {

@@ -38,21 +38,20 @@ const aQueue = (answer: (tries: number) => Answer) => {
   } as Partial<Database> as Database;
   const threadId = randomUUID();
   const elements = new ElementCache(1_000_000);
+  const threadLists = new ThreadLists();
   const queue = new WriteQueue({
     database,
     threadId,
     fence: undefined,
     asynchronous: false,
-    threadLists: new ThreadLists(),
+    threadLists,
     elements: () => elements.thread(threadId),
     shapes: new KnownShapes(),
   });
-  const add = () =>
-    queue.add({
-      elements: [{ list: 1, position: 0, texts: ['"a"'], trees: ["a"] }],
-      contents: [],
-      shapes: [],
-    });
+  const add = () => {
+    threadLists.plan(["a"], undefined);
+    return queue.add({ elements: threadLists.takeNewElements(), contents: [], shapes: [] });
+  };
   return { made, queue, add };
 };
 
@@ -61,8 +60,7 @@ describe("a place in a list that another writer has taken", () => {
     const { made, add } = aQueue((tries) => (tries === 1 ? TAKEN : undefined));
     await add();
     expect(made.tries).toBe(2);
-    expect(made.lists[0]).toBe(1);
-    expect(made.lists[1]).not.toBe(1);
+    expect(made.lists[1]).not.toBe(made.lists[0]);
   });
 
   test("is retried for at most 15 s", async () => {

@@ -126,6 +126,7 @@ export const createRunResults = ({
       // Otherwise the thread's interrupts belong to a later run.
       if (here === undefined && left.isHead)
         interrupts = listOf(await repository.interrupts(everyThread, selector.threadId));
+      if (interrupts !== undefined && left.isReturned) values = "{}";
     }
     if (interrupts === undefined) return values;
     const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";

@@ -23,6 +23,7 @@ import type { ThreadConfigurations } from "./configuration.ts";
 import { createStateFields } from "./fields.ts";
 import { unreadableFields } from "./snapshot.ts";
 import { EMPTY_STATE, writeSelected, writeState, type StateFields } from "./state-json.ts";
+import type { RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
 export interface StateOptions {
@@ -66,6 +67,8 @@ export interface ValuesOfRun {
   values: string | null;
   /** The values are the thread's newest, and its interrupts are the run's. */
   isHead: boolean;
+  /** The graph is a function: its values are what a finished run returned. An interrupted run has returned nothing. */
+  isReturned: boolean;
 }
 
 export interface HeadValuesOptions {
@@ -101,6 +104,7 @@ export const createStateReader = (
     thread: ThreadOfGraph,
     find: (budget: ReadBudget) => Promise<StoredCheckpoint | undefined>,
     budget: ReadBudget,
+    onGraph?: (graph: RunnableGraph | undefined) => void,
   ): Promise<string | null> => {
     let refusal: unknown;
     const reserve = async (bytes: number): Promise<void> => {
@@ -115,7 +119,9 @@ export const createStateReader = (
       const stored = await find({ reserve });
       if (stored === undefined) return null;
       const written = asWritten(thread, stored);
-      return await valuesOf(written, await graphOf(written), stored);
+      const graph = await graphOf(written);
+      onGraph?.(graph);
+      return await valuesOf(written, graph, stored);
     } catch (error) {
       if (error === refusal || isPassing(error)) throw error;
       logger.error(unread(error, thread.threadId), "the values of a thread can't be read");
@@ -157,7 +163,11 @@ export const createStateReader = (
         isHead = left === undefined;
         return left ?? head;
       };
-      return { values: await readValues(thread, find, budget), isHead };
+      let isReturned = false;
+      const values = await readValues(thread, find, budget, (graph) => {
+        isReturned = typeof graph?.outputChannels === "string";
+      });
+      return { values, isHead, isReturned };
     },
 
     async head(thread) {

@@ -9,6 +9,7 @@ import { encode, stateTooLarge, treeText } from "../../values/encoding.ts";
 import { ElementPlaces } from "./element-places.ts";
 import { movedSegment, SegmentCursor, type ElementPlace, type Segment } from "./segments.ts";
 import {
+  fullyComparedFrom,
   isSameAt,
   isUnchanged,
   unchangedPrefix,
@@ -26,6 +27,8 @@ export class ThreadLists {
   private readonly references = new Set<WeakRef<ListReference>>();
   private readonly places = new ElementPlaces();
   private planned: NewElements[] = [];
+  /** Until the database has them, another writer may take their positions. */
+  private readonly unstored = new Set<NewElements>();
 
   /** `toStored`: the text of an element without its large strings. */
   constructor(
@@ -33,7 +36,13 @@ export class ThreadLists {
     private readonly toStored: (text: string) => string = (text) => text,
   ) {}
 
-  remember({ reference, elements, trees }: LiveList): void {
+  /**
+   * False: another writer has stored elements where this writer plans to store others. Then the segments of the list
+   * can't be told from those that `moveAside` moves, and a new version of the list is stored whole.
+   */
+  remember({ reference, elements, trees }: LiveList): boolean {
+    for (const { list, to } of reference.segments)
+      for (const planned of this.unstored) if (planned.list === list && planned.position < to) return false;
     let start = 0;
     for (const { list, from, to, closed } of reference.segments) {
       this.ends.set(list, Math.max(this.ends.get(list) ?? 0, closed ? to + 1 : to));
@@ -43,6 +52,7 @@ export class ThreadLists {
       start = end;
     }
     this.references.add(new WeakRef(reference));
+    return true;
   }
 
   knows(element: unknown): boolean {
@@ -59,6 +69,10 @@ export class ThreadLists {
     return taken;
   }
 
+  markStored(elements: readonly NewElements[]): void {
+    for (const stored of elements) this.unstored.delete(stored);
+  }
+
   /** `before` is the last stored version; `texts` are the texts of the elements, if available. */
   plan(array: readonly unknown[], before: LiveList | undefined, texts?: readonly string[]): LiveList {
     const prefix = before === undefined ? 0 : unchangedPrefix(array, before);
@@ -71,19 +85,15 @@ export class ThreadLists {
     return { reference, elements: array.slice(), trees };
   }
 
-  /**
-   * Moves all unstored elements to new lists, because another writer has taken their positions. `given`: all unstored
-   * elements that `takeNewElements` returned.
-   */
-  moveAside(given: readonly NewElements[]): void {
-    const unstored = [...given, ...this.planned];
+  /** Moves all unstored elements to new lists, because another writer has taken their positions. */
+  moveAside(): void {
     const moves = new Map<number, { from: number; list: number }>();
-    for (const { list, position } of unstored) {
+    for (const { list, position } of this.unstored) {
       const move = moves.get(list);
       if (move === undefined) moves.set(list, { from: position, list: newListId() });
       else move.from = Math.min(move.from, position);
     }
-    for (const elements of unstored) {
+    for (const elements of this.unstored) {
       const move = moves.get(elements.list);
       if (move === undefined) continue;
       Object.assign(elements, { list: move.list, position: elements.position - move.from });
@@ -118,10 +128,11 @@ export class ThreadLists {
       start += end - from;
     }
     const places = this.findPlaces(array, before, prefix);
+    const fullyFrom = fullyComparedFrom(array, before);
     for (let index = prefix; index < array.length; index++) {
       const place = places[index];
       const last = stretches[stretches.length - 1];
-      if (place !== undefined && isUnchanged(array, index, place.tree)) {
+      if (place !== undefined && isUnchanged(array[index], place.tree, index >= fullyFrom)) {
         trees[index] = place.tree;
         const { list, position: from } = place;
         if (last?.known && last.list === list && last.to === from) last.to += 1;
@@ -147,8 +158,9 @@ export class ThreadLists {
       const cursor = new SegmentCursor(before.reference.segments);
       for (let index = start; index < array.length; index++) {
         const element = array[index];
-        const same = isSameAt(before, index, element) ? index : index + shift;
-        if (same !== index && !isSameAt(before, same, element)) continue;
+        const same = [index, index + shift].find((place) => isSameAt(before, place, element));
+        // Another object is stored again, however equal it looks.
+        if (same === undefined) continue;
         places[index] = cursor.place(same, before.trees[same]);
         unplaced -= 1;
       }
@@ -215,6 +227,7 @@ export class ThreadLists {
       planned.trees.push(tree);
     }
     this.planned.push(planned);
+    this.unstored.add(planned);
     this.places.addNew({ list, position, elements, trees: planned.trees }, planned.texts);
   }
 }

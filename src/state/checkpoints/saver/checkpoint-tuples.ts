@@ -55,8 +55,8 @@ export const reviveTuple = async (
     const [reference] = value.lists;
     if (reference === undefined || learner === undefined) continue;
     // A copy, because reducers may change the array.
-    value.live = { reference, elements: elements.slice(), trees };
-    learner.threadLists.remember(value.live);
+    const live = { reference, elements: elements.slice(), trees };
+    if (learner.threadLists.remember(live)) value.live = live;
   }
   learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
     versions: { ...body.channel_versions },

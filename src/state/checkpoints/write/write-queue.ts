@@ -167,7 +167,7 @@ export class WriteQueue {
           if (sqlState(error) !== UNIQUE_VIOLATION || performance.now() > giveUpAt) throw error;
           // Another writer has taken the positions (a fork, an update of the state), or this batch was committed and
           // its answer was lost.
-          threadLists.moveAside([...items, ...this.waiting].flatMap((item) => item.elements));
+          threadLists.moveAside();
         }
       }
     };
@@ -193,6 +193,7 @@ export class WriteQueue {
       this.last = { checkpointNs: last.checkpointNs, checkpointId: last.checkpointId };
     }
     for (const item of items) {
+      threadLists.markStored(item.elements);
       for (const added of item.elements) elements.addElements(added, added.trees);
       for (const { hash, wholeText } of item.contents)
         if (wholeText !== undefined) elements.addContent(hash, wholeText);
