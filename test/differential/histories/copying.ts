@@ -1,8 +1,12 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
 
+/** Also symbols: LangChain tells its classes by them. */
 const copyFields = (from: object, to: object): void => {
-  for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
-    Object.defineProperty(to, key, "value" in descriptor ? { ...descriptor, value: copy(descriptor.value) } : descriptor);
+  for (const key of Reflect.ownKeys(from)) {
+    const descriptor = Object.getOwnPropertyDescriptor(from, key);
+    if (descriptor === undefined) continue;
+    if ("value" in descriptor) descriptor.value = copyOf(descriptor.value);
+    Object.defineProperty(to, key, descriptor);
   }
 };
 

@@ -1,4 +1,4 @@
-import type { BaseMessage } from "@langchain/core/messages";
+import { AIMessage, RemoveMessage, type BaseMessage } from "@langchain/core/messages";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import {
   Annotation,
@@ -7,7 +7,7 @@ import {
   END,
   entrypoint,
   interrupt,
-  MessagesDeltaValue,
+  messagesDeltaReducer,
   messagesStateReducer,
   Send,
   START,
@@ -31,7 +31,7 @@ const SHARED = {
   plan: replaced<Plan>(),
   messages: Annotation<BaseMessage[]>({ reducer: messagesStateReducer, default: () => [] }),
   list: replaced<unknown[]>(),
-  value: Annotation<unknown>(),
+  value: replaced<unknown>(),
   box: replaced<NonNullable<State["box"]>>(),
 };
 const OWN = {
@@ -47,6 +47,9 @@ const node =
   (name: string) =>
   (state: object, config: RunnableConfig): Record<string, unknown> =>
     perform(name, state as State, config);
+
+/** If one of several subgraphs fails, LangGraph stops the others wherever they are. So these fail never. */
+const steadyNode = (name: string) => (state: object) => perform(name, state as State, undefined);
 
 const routeOf = ({ plan }: State): string => (typeof plan?.["route"] === "string" ? plan["route"] : "both");
 const SENT = [0, 1, 2];
@@ -124,8 +127,8 @@ export const buildNest = (checkpointer?: Saver): RunnableGraph => {
     .addNode("keeper", subgraph(["k1", "k2"], true) as never)
     .addNode("plain", subgraph(["p1", "p2"], undefined, subgraph(["i1", "i2"])) as never)
     .addNode("sent", new StateGraph(state, { output: Annotation.Root({ messages: SHARED.messages }) })
-      .addNode("s1", node("s1"))
-      .addNode("s2", node("s2"))
+      .addNode("s1", steadyNode("s1"))
+      .addNode("s2", steadyNode("s2"))
       .addEdge(START, "s1")
       .addEdge("s1", "s2")
       .addEdge("s2", END)
@@ -140,15 +143,23 @@ export const buildNest = (checkpointer?: Saver): RunnableGraph => {
     .compile(checkpointer === undefined ? {} : { checkpointer }) as unknown as RunnableGraph;
 };
 
-/** Parallel nodes write different delta channels: the order of their writes follows random ids of tasks. */
+const byId = (one: BaseMessage, other: BaseMessage): number => ((one.id ?? "") < (other.id ?? "") ? -1 : 1);
+
+/**
+ * LangGraph replays the writes of a step, and those of an update of the same checkpoint, in the order of random task ids. So the results of
+ * these reducers depend on no order: they sort, and no message is removed.
+ */
 export const buildDelta = (checkpointer?: Saver): RunnableGraph => {
   const list = () =>
     new DeltaValue(
       z.array(z.string()).default(() => []),
-      { inputSchema: z.string(), reducer: (old, writes) => [...old, ...writes], snapshotFrequency: 3 },
+      { inputSchema: z.string(), reducer: (old, writes) => [...old, ...writes].sort(), snapshotFrequency: 3 },
     );
   const state = new StateSchema({
-    messages: MessagesDeltaValue,
+    messages: new DeltaValue(
+      z.custom<BaseMessage[]>().default(() => []),
+      { inputSchema: z.custom<BaseMessage[]>(), reducer: (old, writes) => messagesDeltaReducer(old, writes).sort(byId) },
+    ),
     items: list(),
     others: list(),
     plan: z.unknown(),
@@ -157,12 +168,15 @@ export const buildDelta = (checkpointer?: Saver): RunnableGraph => {
   });
   type Values = State & { items: string[]; others: string[] };
   const delta = (name: string, channel: "items" | "others") => (values: object, config: RunnableConfig) => {
-    const { log, list: _list, box: _box, table: _table, sum, ...update } = perform(name, values as State, config);
+    const written = perform(name, values as State, config) as State;
+    const messages = written.messages?.filter((message) => !RemoveMessage.isInstance(message));
     const count = (values as Values)[channel].length;
     return {
-      ...update,
-      ...(sum === undefined ? {} : { sum }),
-      ...(log === undefined ? {} : { [channel]: `${count}: ${(log as string[]).join("; ")}` }),
+      // Two values in one step are refused, and the server reads such a state in its own way (docs/decisions/012-refused-writes.md).
+      ...("value" in written && name !== "c" ? { value: written.value } : {}),
+      ...(written.sum === undefined || name === "c" ? {} : { sum: written.sum }),
+      ...(messages === undefined ? {} : { messages: messages.map(({ id = "" }) => new AIMessage({ id, content: id })) }),
+      ...(written.log === undefined ? {} : { [channel]: `${count}: ${written.log.join("; ")}` }),
     };
   };
   return new StateGraph(state)

@@ -39,6 +39,23 @@ class Memory extends MemorySaver {
     if (entry?.[2] === checkpoint.id) entry[2] = parent;
     return stored;
   }
+
+  /** Returns a function that brings back what is stored now. Stored values never change. */
+  remember(): () => void {
+    const shallow = <Value extends object>(value: Value): Value => Object.assign(Object.create(null), value) as Value;
+    const storage = shallow(this.storage);
+    for (const [thread, namespaces] of Object.entries(storage)) {
+      storage[thread] = shallow(namespaces);
+      for (const [namespace, checkpoints] of Object.entries(namespaces))
+        storage[thread][namespace] = shallow(checkpoints);
+    }
+    const writes = shallow(this.writes);
+    for (const [key, own] of Object.entries(writes)) writes[key] = shallow(own);
+    return () => {
+      this.storage = storage;
+      this.writes = writes;
+    };
+  }
 }
 
 /** MemorySaver has no copies of threads: this one has the same ids, as that of the server. */
@@ -90,7 +107,9 @@ export const createLangGraphSide = (): Side => {
     }
   };
 
+  /** The server stores an update whole or not at all (docs/decisions/005-threads.md). */
   const update = async (address: Partial<Address>, supersteps: readonly (readonly Values[])[]): Promise<Outcome> => {
+    const restore = saver.remember();
     try {
       await graph.bulkUpdateState(
         configOf({ checkpoint_ns: "", ...address }),
@@ -100,6 +119,7 @@ export const createLangGraphSide = (): Side => {
       );
       return { kind: "done" };
     } catch (error) {
+      restore();
       return { kind: "refused", why: messageOf(error) };
     }
   };

@@ -50,14 +50,25 @@ export const ODD_JSON = [
 ] as const;
 
 const NAME = "$odd";
+const COUNT = "$items";
 
 /** Stands for an odd value in a history, so that a printed history stays short. */
 export const oddByName = (name: (typeof ODD_JSON)[number]): unknown => ({ [NAME]: name });
+
+/** Stands for a list of so many items, one in 50 with this value. */
+export const itemsByCount = (count: number, name: (typeof ODD_JSON)[number]): unknown => ({ [COUNT]: count, [NAME]: name });
+
+const itemsOf = (count: unknown, name: unknown): unknown[] =>
+  Array.from({ length: Number(count) }, (_, number) => ({
+    number,
+    deep: { value: number % 50 === 1 ? ODD_VALUES[String(name)]?.() : null, list: [] },
+  }));
 
 /** Puts the values in the places of their names. */
 export const withOddValues = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withOddValues);
   if (typeof value !== "object" || value === null) return value;
+  if (COUNT in value) return itemsOf(value[COUNT], NAME in value ? value[NAME] : undefined);
   if (NAME in value) return ODD_VALUES[String(value[NAME])]?.();
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withOddValues(item)]));
 };

@@ -1,7 +1,7 @@
 import type { Random } from "../../abuse/random.ts";
 import type { Action, Edit, Plan } from "./actions.ts";
 import { INNER_NODES, NODES, type GraphName } from "./graphs.ts";
-import { oddByName, ODD_JSON, ODD_VALUES } from "./odd-values.ts";
+import { itemsByCount, oddByName, ODD_JSON, ODD_VALUES } from "./odd-values.ts";
 
 /** A checkpoint by its place in the history, modulo its length; 0 is the newest. */
 type Place = number;
@@ -104,14 +104,12 @@ const aPlan = (random: Random, graph: GraphName, isLarge: boolean): Plan => {
 /** What a request or a hand writes: plain JSON. */
 const someValues = (random: Random, graph: GraphName, isLarge: boolean): unknown => {
   const id = `h${random.below(12)}`;
+  // In delta channels, the order of two contents of one message is not fixed.
+  const content = graph === "delta" ? id : `said ${random.below(9)}`;
   const odd = (): unknown => oddByName(random.pick(ODD_JSON));
-  const list = (): unknown[] =>
-    Array.from({ length: isLarge ? random.pick(LENGTHS) : random.below(4) }, (_, number) => ({
-      number,
-      deep: { value: number % 50 === 1 ? odd() : null, list: [] },
-    }));
+  const list = (): unknown => itemsByCount(isLarge ? random.pick(LENGTHS) : random.below(4), random.pick(ODD_JSON));
   const fields: Record<string, unknown>[] = [
-    { messages: [{ role: "user", content: `said ${random.below(9)}`, id }] },
+    { messages: [{ role: "user", content, id }] },
     { value: odd() },
     { sum: random.below(3) },
     ...(graph === "delta"

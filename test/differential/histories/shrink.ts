@@ -11,19 +11,23 @@ function* simpler(value: unknown): Generator<unknown> {
   if (Array.isArray(value)) {
     for (let index = value.length - 1; index >= 0; index -= 1) yield value.toSpliced(index, 1);
     for (const [index, item] of value.entries())
-      for (const less of simpler(item)) yield value.with(index, less);
+      for (const less of simpler(item)) if (keepsNeeded(item, less)) yield value.with(index, less);
   } else if (typeof value === "object" && value !== null) {
     const fields = Object.entries(value);
     for (const [key] of fields) yield Object.fromEntries(fields.filter(([other]) => other !== key));
     for (const [key, item] of fields)
-      for (const less of simpler(item)) yield { ...value, [key]: less };
+      for (const less of simpler(item)) if (keepsNeeded(item, less)) yield { ...value, [key]: less };
   } else if (typeof value === "number" && value > 0) {
     yield 0;
     if (value > 2) yield Math.floor(value / 2);
   }
 }
 
-const NEEDED = new Set(["do", "act", "edit", "edits", "server", "reader", "look", "count", "ids", "answers", "subgraph", "values"]);
+/** Without them, an operation or a message means nothing, or gets a random id. */
+const NEEDED = new Set([
+  ...["do", "server", "reader", "look", "ids", "count", "answers", "subgraph", "values"],
+  ...["act", "edit", "edits", "$odd", "number", "role", "content", "id"],
+]);
 const keepsNeeded = (from: unknown, to: unknown): boolean => {
   if (typeof from !== "object" || from === null || typeof to !== "object" || to === null) return true;
   if (Array.isArray(from) || Array.isArray(to)) return true;

@@ -31,7 +31,7 @@ export interface Seen {
   view: View;
   id: string | undefined;
   parentId: string | undefined;
-  /** Of the subgraphs that the state shows, from the outside in. */
+  /** Of the subgraphs that have run, from the outside in. */
   subgraphs: Address[];
   /** In the order of the tasks. An id derives from ids of checkpoints, so only the order can be compared. */
   interruptIds: string[];
@@ -86,7 +86,8 @@ const viewOf = (state: StateJson): View => ({
 const subgraphsOf = (state: StateJson): Address[] =>
   state.tasks.flatMap((task) => {
     const address = task.state?.checkpoint ?? task.checkpoint;
-    return [...(address === null ? [] : [address]), ...(task.state === null ? [] : subgraphsOf(task.state))];
+    const isStored = address?.checkpoint_id !== undefined;
+    return [...(isStored ? [address] : []), ...(task.state === null ? [] : subgraphsOf(task.state))];
   });
 
 export const seenOf = (state: StateJson): Seen => ({
