@@ -94,6 +94,7 @@ export const THOROUGH = [
   "test/access/matrix/interleavings.test.ts",
   "test/access/matrix/timing.test.ts",
   "test/api/assistants/abuse.test.ts",
+  "test/differential/histories.test.ts",
   "test/state/checkpoints/graphs.test.ts",
   "test/state/checkpoints/memory.test.ts",
   "test/state/checkpoints/object-store-server.test.ts",

@@ -32,9 +32,10 @@ const SHARED = {
   messages: Annotation<BaseMessage[]>({ reducer: messagesStateReducer, default: () => [] }),
   list: replaced<unknown[]>(),
   value: replaced<unknown>(),
-  box: replaced<NonNullable<State["box"]>>(),
 };
+/** Of each graph alone: a subgraph returns whole channels, and would change the parent's box in place. */
 const OWN = {
+  box: replaced<NonNullable<State["box"]>>(),
   log: appended(),
   sum: Annotation<number>({ reducer: (old, next) => old + next, default: () => 0 }),
   table: Annotation<Record<string, unknown>>({
@@ -92,7 +93,6 @@ export const buildShop = (checkpointer?: Saver): RunnableGraph => {
     .compile(checkpointer === undefined ? {} : { checkpointer }) as unknown as RunnableGraph;
 };
 
-/** `log` and `sum` stay apart from the parent's, because a subgraph returns whole channels. */
 const subgraph = (names: [string, string], checkpointer?: true, inner?: object) => {
   const state = Annotation.Root({ ...SHARED, ...OWN });
   const [first, last] = names;

@@ -23,8 +23,8 @@ const resultOf = (values: unknown): Outcome => {
 };
 
 /**
- * With durability `exit`, a run without a new step stores its first checkpoint once more. MemorySaver then makes it its own parent, and
- * reads delta channels endlessly.
+ * With durability `exit`, a run without a new step stores its first checkpoint once more: without the snapshots of its delta channels, and
+ * MemorySaver makes it its own parent. The server keeps the checkpoint as it is (state/checkpoints/saver/difference-saver.ts).
  */
 class Memory extends MemorySaver {
   override async put(
@@ -32,11 +32,17 @@ class Memory extends MemorySaver {
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
   ): Promise<RunnableConfig> {
-    const { thread_id: threadId, checkpoint_ns: namespace = "" } = config.configurable as Record<string, string>;
-    const parent = this.storage[threadId ?? ""]?.[namespace]?.[checkpoint.id]?.[2];
-    const stored = await super.put(config, checkpoint, metadata);
-    const entry = this.storage[threadId ?? ""]?.[namespace]?.[checkpoint.id];
-    if (entry?.[2] === checkpoint.id) entry[2] = parent;
+    const { thread_id: threadId = "", checkpoint_ns: namespace = "" } = config.configurable as Record<string, string>;
+    const [before, , parent] = this.storage[threadId]?.[namespace]?.[checkpoint.id] ?? [];
+    if (before === undefined) return await super.put(config, checkpoint, metadata);
+    const { channel_values: values } = before as unknown as Checkpoint;
+    const stored = await super.put(
+      config,
+      { ...checkpoint, channel_values: { ...values, ...checkpoint.channel_values } },
+      metadata,
+    );
+    const entry = this.storage[threadId]?.[namespace]?.[checkpoint.id];
+    if (entry !== undefined) entry[2] = parent;
     return stored;
   }
 
