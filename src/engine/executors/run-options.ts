@@ -89,7 +89,7 @@ export const runOptions = (
     configurable: {
       ...configurable,
       run_attempt: run.attempt,
-      checkpoint_ns: "",
+      checkpoint_ns: checkpoint?.checkpoint_ns ?? "",
       [TRACE_SCOPE]: scope,
       ...(checkpoint?.checkpoint_id === undefined ? {} : { checkpoint_id: checkpoint.checkpoint_id }),
       ...(checkpoint?.checkpoint_map == null ? {} : { checkpoint_map: checkpoint.checkpoint_map }),

@@ -59,3 +59,20 @@ test("a function that asks answers with its question alone, not with what it ret
   expect((await api.get(`/threads/${threadId}/runs/${last!.run_id}/join`)).body).toEqual(question);
   expect((await api.state(threadId)).values).toEqual({ doubled: 2, answer: "yes" });
 });
+
+test("a run from a subgraph's checkpoint forks the thread, also at its newest state, as LangGraph does", async () => {
+  const threadId = await api.aThread();
+  const ask = (body: object) =>
+    api.post(`/threads/${threadId}/runs/wait`, { assistant_id: "nested-approval", ...body });
+  await ask({ input: { request: "a refund" } });
+  const sources = async (): Promise<unknown[]> => {
+    const { body } = await api.post<{ metadata: { source: string } }[]>(`/threads/${threadId}/history`, {});
+    return body.map(({ metadata }) => metadata.source);
+  };
+  const before = await sources();
+  const { body: state } = await api.get<{ tasks: { state: { checkpoint: object } }[] }>(
+    `/threads/${threadId}/state?subgraphs=true`,
+  );
+  await ask({ input: null, checkpoint: state.tasks[0]!.state.checkpoint });
+  expect(await sources()).toEqual(["fork", ...before]);
+});

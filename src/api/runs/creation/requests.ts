@@ -40,7 +40,9 @@ const checkpointIdIn = (config: JsonObject | undefined): string | undefined => {
 };
 
 /** A run starts at the root; a subgraph's checkpoint names the root's checkpoint in its map. */
-const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined => {
+const rootCheckpointId = (
+  checkpoint: RunBody["checkpoint"] | RunKwargs["checkpoint"],
+): string | undefined => {
   if (checkpoint === undefined || !checkpoint.checkpoint_ns) return checkpoint?.checkpoint_id;
   const root = checkpoint.checkpoint_map?.[""];
   if (typeof root === "string") return root;
@@ -48,6 +50,12 @@ const rootCheckpointId = (checkpoint: RunBody["checkpoint"]): string | undefined
     "'checkpoint' names a subgraph; its 'checkpoint_map' must name the checkpoint of the root graph as ''.",
   );
 };
+
+/** LangGraph tells by a subgraph's own id that the run forks from there. */
+const startOf = (checkpoint: RunBody["checkpoint"], checkpointId: string): RunKwargs["checkpoint"] =>
+  (checkpoint?.checkpoint_ns
+    ? checkpoint
+    : { ...checkpoint, checkpoint_id: checkpointId }) as RunKwargs["checkpoint"];
 
 const toKwargs = (
   body: RunBody | ThreadlessRunBody,
@@ -67,9 +75,7 @@ const toKwargs = (
     ...(body.command === undefined
       ? { input: body.input }
       : { command: body.command as RunKwargs["command"] }),
-    ...(checkpointId === undefined
-      ? {}
-      : { checkpoint: { ...checkpoint, checkpoint_id: checkpointId } as RunKwargs["checkpoint"] }),
+    ...(checkpointId === undefined ? {} : { checkpoint: startOf(checkpoint, checkpointId) }),
     ...(body.interrupt_before === undefined ? {} : { interrupt_before: body.interrupt_before }),
     ...(body.interrupt_after === undefined ? {} : { interrupt_after: body.interrupt_after }),
     stream_mode: body.stream_mode,
@@ -149,6 +155,6 @@ export const requestedRun = (
     },
     placement,
     assistant: body.assistant_id,
-    checkpointId: kwargs.checkpoint?.checkpoint_id,
+    checkpointId: rootCheckpointId(kwargs.checkpoint),
   };
 };
