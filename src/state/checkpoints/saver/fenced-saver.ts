@@ -37,6 +37,8 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   private readonly failure = new AbortController();
   private readonly writers = new Map<string, ThreadWriter>();
   private tooLarge: ValueTooLargeError | undefined;
+  /** A copy of a state (`__copy__`). LangGraph reads it before the graph may refuse the copy's update. */
+  private unsentCopy: CheckpointTuple | undefined;
 
   constructor(
     protected override readonly parts: SaverParts,
@@ -89,6 +91,9 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const writer = this.writer(configured.key);
       if (!writer.hasWritten(configured.checkpointNs)) return undefined;
     }
+    // Reading the database would send the copy.
+    if (configured?.checkpointId !== undefined && configured.checkpointId === this.unsentCopy?.checkpoint.id)
+      return this.unsentCopy;
     let tuple: CheckpointTuple | undefined;
     try {
       tuple = await super.getTuple(config);
@@ -160,7 +165,18 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     if (this.tooLarge !== undefined) throw this.tooLarge;
-    return await super.put(config, checkpoint, metadata, newVersions);
+    const place = await super.put(config, checkpoint, metadata, newVersions);
+    if (metadata.source === "fork" && this.fence?.kind === "unchanged-thread") {
+      const parent = checkpointOf(config)?.checkpointId;
+      this.unsentCopy = {
+        config: place,
+        checkpoint: { ...checkpoint, id: checkpointOf(place)?.checkpointId ?? checkpoint.id },
+        metadata,
+        ...(parent === undefined ? {} : { parentConfig: config }),
+        pendingWrites: [],
+      };
+    }
+    return place;
   }
 
   get lastUnsafe(): AttemptSaver["lastUnsafe"] {
