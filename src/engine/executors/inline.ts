@@ -22,7 +22,7 @@ import { boundEvents, createEventIntake, createPauses, executeGraph } from "./ev
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { startRecording } from "./recording.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
-import { answeredBy, assertAnswersWhatWaits, RefusedResumeError } from "./strict-resume.ts";
+import { answeredBy, assertAnswersWhatWaits, interruptsAt, RefusedResumeError } from "./strict-resume.ts";
 
 export interface InlineExecutorParts {
   graphs: Graphs;
@@ -132,11 +132,13 @@ const startAttempt = (
     // A later attempt keeps the refused writes of its own run, so it fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
     if (!resumes) await assertAnswersWhatWaits(resolved, options, kwargs);
+    const waiting = () =>
+      kwargs.checkpoint === undefined ? interruptsOf(run.thread_id) : interruptsAt(resolved, options);
     const input = resumes
       ? null
       : kwargs.command === undefined
         ? (kwargs.input ?? null)
-        : await toCommand(kwargs.command, () => interruptsOf(run.thread_id), graphs.classesOf(run.graph_id));
+        : await toCommand(kwargs.command, waiting, graphs.classesOf(run.graph_id));
     publisher.begin(resolved);
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));

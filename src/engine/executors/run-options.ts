@@ -21,7 +21,7 @@ const toGoto = (goto: Goto, classes: ValueClasses): string | Send =>
 /**
  * LangGraph takes `false`, `0` and `""` for no answer (1.4.18: EmptyInputError) unless they are given by id.
  */
-const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
+const byInterrupt = (answer: unknown, interrupts: object): unknown => {
   const waiting = Object.values(interrupts).flat() as { id?: string }[];
   const ids = waiting.flatMap(({ id }) => (id === undefined ? [] : [id]));
   return ids.length === 0 ? answer : Object.fromEntries(ids.map((id) => [id, answer]));
@@ -29,7 +29,8 @@ const byInterrupt = (answer: unknown, interrupts: JsonObject): unknown => {
 
 export const toCommand = async (
   { update, resume, goto }: NonNullable<RunKwargs["command"]>,
-  interrupts: () => Promise<JsonObject>,
+  /** Where the run begins, by task. */
+  interrupts: () => Promise<object>,
   classes: ValueClasses,
 ): Promise<Command> =>
   new classes.Command({

@@ -1,3 +1,4 @@
+import type { Interrupt } from "@langchain/langgraph";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
@@ -34,20 +35,27 @@ export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] =>
   );
 };
 
+/** Of the checkpoint at which the run begins, by task. */
+export const interruptsAt = async (
+  graph: RunnableGraph,
+  { configurable = {} }: GraphRunOptions,
+): Promise<Record<string, Interrupt[]>> => {
+  const { tasks } = await graph.getState({ configurable });
+  return Object.fromEntries(tasks.map(({ id, interrupts }) => [id, interrupts]));
+};
+
 /**
  * LangGraph would ignore an answer to an interrupt that is not pending. Checked when the run begins: of two
  * concurrent answers, the second run waits for the first. Throws RefusedResumeError.
  */
 export const assertAnswersWhatWaits = async (
   graph: RunnableGraph,
-  { configurable = {} }: GraphRunOptions,
+  options: GraphRunOptions,
   { command, strict_resume: isStrict }: RunKwargs,
 ): Promise<void> => {
   if (isStrict !== true || command?.resume == null) return;
-  const { tasks } = await graph.getState({ configurable });
-  const pending = new Set(
-    tasks.flatMap(({ interrupts }) => interrupts.flatMap(({ id }) => (id === undefined ? [] : [id]))),
-  );
+  const interrupts = Object.values(await interruptsAt(graph, options)).flat();
+  const pending = new Set(interrupts.flatMap(({ id }) => (id === undefined ? [] : [id])));
   const named = namedBy(command.resume);
   const unknown = named.filter((id) => !pending.has(id));
   if (unknown.length === 0 && pending.size > 0) return;
