@@ -44,7 +44,8 @@ const within = (at: number, { length }: readonly unknown[]): number => at % Math
 
 const item = (number: number, odd?: string): Item => ({ number, deep: { value: oddValue(odd), list: [] } });
 
-const isItem = (value: unknown): value is Item => typeof value === "object" && value !== null && "deep" in value;
+const isItem = (value: unknown): value is Item =>
+  typeof value === "object" && value !== null && "deep" in value;
 
 /** The new list shares its unchanged elements with the old one, as that of a careful reducer. */
 const editList = (list: readonly unknown[], edit: Edit): unknown[] => {
@@ -78,7 +79,9 @@ const said = (id: string, odd?: string): AIMessage =>
   new AIMessage({
     id,
     content: `message ${id}`,
-    ...(odd === undefined ? {} : { tool_calls: [{ id: `call ${id}`, name: "tool", args: { value: oddValue(odd) } }] }),
+    ...(odd === undefined
+      ? {}
+      : { tool_calls: [{ id: `call ${id}`, name: "tool", args: { value: oddValue(odd) } }] }),
   });
 
 /** The update for a reducer that merges messages by their ids. */
@@ -105,7 +108,8 @@ const editMessages = (messages: readonly BaseMessage[], node: string, edit: Edit
   }
 };
 
-export const isFailing = (config: RunnableConfig | undefined): boolean => config?.configurable?.["failing"] === true;
+export const isFailing = (config: RunnableConfig | undefined): boolean =>
+  config?.configurable?.["failing"] === true;
 
 const ask = (node: string, count: number): string =>
   Array.from({ length: count }, (_, index) => {
@@ -117,14 +121,19 @@ const ask = (node: string, count: number): string =>
 const ALONE = new Set(["a", "d", "e", "k1", "k2", "p1", "p2", "i1", "i2"]);
 
 const changeBox = (node: string, { box }: State, number: number): State["box"] => {
-  const changed = box === undefined ? { count: 0, inner: { list: [] } } : ALONE.has(node) ? box : structuredClone(box);
+  const changed =
+    box === undefined ? { count: 0, inner: { list: [] } } : ALONE.has(node) ? box : structuredClone(box);
   changed.count += number;
   changed.inner.list.push({ number });
   return changed;
 };
 
 /** Performs the actions of a node, and returns its update. */
-export const perform = (node: string, state: State, config: RunnableConfig | undefined): Record<string, unknown> => {
+export const perform = (
+  node: string,
+  state: State,
+  config: RunnableConfig | undefined,
+): Record<string, unknown> => {
   const update: Record<string, unknown> = {};
   const log: string[] = [];
   const boxed: number[] = [];

@@ -21,7 +21,8 @@ interface Place {
   actual: unknown;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
 
 /** The first place at which two values differ. */
 const firstDifference = (expected: unknown, actual: unknown, path = ""): Place | undefined => {
@@ -78,7 +79,10 @@ const idsOf = (seen: readonly Seen[]): string[] => seen.flatMap(({ id }) => id ?
 
 /** States with the places of their parents among `places`; -1: before them. */
 const withParents = (seen: readonly Seen[], places: readonly string[]): unknown[] =>
-  seen.map(({ view, parentId }) => ({ ...view, parent: parentId === undefined ? -1 : places.indexOf(parentId) }));
+  seen.map(({ view, parentId }) => ({
+    ...view,
+    parent: parentId === undefined ? -1 : places.indexOf(parentId),
+  }));
 
 interface Thread {
   side: Side;
@@ -110,7 +114,11 @@ const compareNewest = async (
     withParents(actual, server.places),
   );
   // Nothing came between the new states and the known ones.
-  expectSame("the order of the history", before[1][0] ?? null, before[1].length === 0 ? null : (actual[fresh]?.id ?? null));
+  expectSame(
+    "the order of the history",
+    before[1][0] ?? null,
+    before[1].length === 0 ? null : (actual[fresh]?.id ?? null),
+  );
 };
 
 /** Performs a history with LangGraph alone and on the servers; compares both after each operation. */
@@ -134,17 +142,30 @@ export const compareHistory = async (history: History, send: Send): Promise<Diff
         langGraph.places.splice(1);
         server.places.splice(1);
       }
-      await compareNewest(reader, langGraph, server, { isWhole: after === history.operations.length - 1, pruned });
+      await compareNewest(reader, langGraph, server, {
+        isWhole: after === history.operations.length - 1,
+        pruned,
+      });
       expectSame("the head", (await langGraph.side.head(reader)).view, (await server.side.head(reader)).view);
       const earlier = look % Math.max(langGraph.places.length, 1);
       const [one, other] = [langGraph.places[earlier], server.places[earlier]];
       if (one !== undefined && other !== undefined)
-        expectSame("an earlier state", (await langGraph.side.at(reader, one)).view, (await server.side.at(reader, other)).view);
+        expectSame(
+          "an earlier state",
+          (await langGraph.side.at(reader, one)).view,
+          (await server.side.at(reader, other)).view,
+        );
     }
     if (history.graph === "nest" && !pruned) {
-      const inside = await Promise.all([langGraph, server].map(({ side }) => side.history(0, EVERYTHING, KEEPER)));
+      const inside = await Promise.all(
+        [langGraph, server].map(({ side }) => side.history(0, EVERYTHING, KEEPER)),
+      );
       const [expected = [], actual = []] = inside;
-      expectSame("the history of the subgraph", withParents(expected, idsOf(expected)), withParents(actual, idsOf(actual)));
+      expectSame(
+        "the history of the subgraph",
+        withParents(expected, idsOf(expected)),
+        withParents(actual, idsOf(actual)),
+      );
     }
     expectSame(
       "the threads that were copied",

@@ -61,7 +61,9 @@ export const buildShop = (checkpointer?: Saver): RunnableGraph => {
   const route = (values: State): string | string[] | Send[] => {
     switch (routeOf(values)) {
       case "workers":
-        return SENT.map((number) => new Send("worker", { plan: values.plan, sum: number, value: values.value }));
+        return SENT.map(
+          (number) => new Send("worker", { plan: values.plan, sum: number, value: values.value }),
+        );
       case "one":
         return "b";
       case "end":
@@ -126,13 +128,16 @@ export const buildNest = (checkpointer?: Saver): RunnableGraph => {
     .addNode("a", node("a"))
     .addNode("keeper", subgraph(["k1", "k2"], true) as never)
     .addNode("plain", subgraph(["p1", "p2"], undefined, subgraph(["i1", "i2"])) as never)
-    .addNode("sent", new StateGraph(state, { output: Annotation.Root({ messages: SHARED.messages }) })
-      .addNode("s1", steadyNode("s1"))
-      .addNode("s2", steadyNode("s2"))
-      .addEdge(START, "s1")
-      .addEdge("s1", "s2")
-      .addEdge("s2", END)
-      .compile() as never)
+    .addNode(
+      "sent",
+      new StateGraph(state, { output: Annotation.Root({ messages: SHARED.messages }) })
+        .addNode("s1", steadyNode("s1"))
+        .addNode("s2", steadyNode("s2"))
+        .addEdge(START, "s1")
+        .addEdge("s1", "s2")
+        .addEdge("s2", END)
+        .compile() as never,
+    )
     .addNode("d", node("d"))
     .addEdge(START, "a")
     .addConditionalEdges("a", route as (values: object) => string, ["keeper", "plain", "sent", END])
@@ -158,7 +163,10 @@ export const buildDelta = (checkpointer?: Saver): RunnableGraph => {
   const state = new StateSchema({
     messages: new DeltaValue(
       z.custom<BaseMessage[]>().default(() => []),
-      { inputSchema: z.custom<BaseMessage[]>(), reducer: (old, writes) => messagesDeltaReducer(old, writes).sort(byId) },
+      {
+        inputSchema: z.custom<BaseMessage[]>(),
+        reducer: (old, writes) => messagesDeltaReducer(old, writes).sort(byId),
+      },
     ),
     items: list(),
     others: list(),
@@ -175,7 +183,9 @@ export const buildDelta = (checkpointer?: Saver): RunnableGraph => {
       // Two values in one step are refused, and the server reads such a state in its own way (docs/decisions/012-refused-writes.md).
       ...("value" in written && name !== "c" ? { value: written.value } : {}),
       ...(written.sum === undefined || name === "c" ? {} : { sum: written.sum }),
-      ...(messages === undefined ? {} : { messages: messages.map(({ id = "" }) => new AIMessage({ id, content: id })) }),
+      ...(messages === undefined
+        ? {}
+        : { messages: messages.map(({ id = "" }) => new AIMessage({ id, content: id })) }),
       ...(written.log === undefined ? {} : { [channel]: `${count}: ${written.log.join("; ")}` }),
     };
   };
@@ -234,7 +244,11 @@ export const buildFunctional = (checkpointer?: Saver): RunnableGraph =>
         previous: previous === undefined ? null : describeValue(previous),
       };
       if (input.saves !== true) return value;
-      const save: Saved = { turns: (previous?.turns ?? 0) + 1, when: new Date(1), value: ODD_VALUES[input.odd ?? ""]?.() };
+      const save: Saved = {
+        turns: (previous?.turns ?? 0) + 1,
+        when: new Date(1),
+        value: ODD_VALUES[input.odd ?? ""]?.(),
+      };
       return entrypoint.final({ value, save });
     },
   ) as unknown as RunnableGraph;

@@ -54,8 +54,12 @@ const shown = (value: unknown): string =>
 export const formatFailure = ({ seed, history, difference }: SeededFailure): string =>
   [
     `\nSeed ${seed}, graph ${history.graph}: ${difference.what}${difference.path} differs after operation ${difference.after + 1}`,
-    ...(history.supersteps.length === 0 ? [] : [`   created with ${JSON.stringify(history.supersteps).slice(0, 2_000)}`]),
-    ...history.operations.map((operation, index) => `   ${index + 1}. ${JSON.stringify(operation).slice(0, 2_000)}`),
+    ...(history.supersteps.length === 0
+      ? []
+      : [`   created with ${JSON.stringify(history.supersteps).slice(0, 2_000)}`]),
+    ...history.operations.map(
+      (operation, index) => `   ${index + 1}. ${JSON.stringify(operation).slice(0, 2_000)}`,
+    ),
     `   LangGraph: ${shown(difference.expected)}`,
     `   server:    ${shown(difference.actual)}`,
   ].join("\n");

@@ -7,7 +7,7 @@ import { toWireJson } from "../../../src/state/values/wire-json.ts";
 import { copy, COPYING } from "./copying.ts";
 import { BUILDERS, type GraphName } from "./graphs.ts";
 import { withOddValues } from "./odd-values.ts";
-import type { Operation, Values } from "./operations.ts";
+import type { RunOptions, Values } from "./operations.ts";
 import { answersById, KEEPER, placeIn, type Outcome, type Side } from "./side.ts";
 import { seenSnapshot, type Address, type Seen } from "./views.ts";
 
@@ -16,10 +16,14 @@ const wire = (value: unknown): unknown => (value === undefined ? null : JSON.par
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const resultOf = (values: unknown): Outcome => {
-  const { __interrupt__: interrupts, ...others } = (typeof values === "object" && values !== null && !Array.isArray(values)
-    ? values
-    : { values }) as { __interrupt__?: { value: unknown }[] };
-  return { kind: "values", values: wire(others), interrupts: (interrupts ?? []).map(({ value }) => wire(value)) };
+  const { __interrupt__: interrupts, ...others } = (
+    typeof values === "object" && values !== null && !Array.isArray(values) ? values : { values }
+  ) as { __interrupt__?: { value: unknown }[] };
+  return {
+    kind: "values",
+    values: wire(others),
+    interrupts: (interrupts ?? []).map(({ value }) => wire(value)),
+  };
 };
 
 /**
@@ -32,7 +36,10 @@ class Memory extends MemorySaver {
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
   ): Promise<RunnableConfig> {
-    const { thread_id: threadId = "", checkpoint_ns: namespace = "" } = config.configurable as Record<string, string>;
+    const { thread_id: threadId = "", checkpoint_ns: namespace = "" } = config.configurable as Record<
+      string,
+      string
+    >;
     const [before, , parent] = this.storage[threadId]?.[namespace]?.[checkpoint.id] ?? [];
     if (before === undefined) return await super.put(config, checkpoint, metadata);
     const { channel_values: values } = before as unknown as Checkpoint;
@@ -48,7 +55,8 @@ class Memory extends MemorySaver {
 
   /** Returns a function that brings back what is stored now. Stored values never change. */
   remember(): () => void {
-    const shallow = <Value extends object>(value: Value): Value => Object.assign(Object.create(null), value) as Value;
+    const shallow = <Value extends object>(value: Value): Value =>
+      Object.assign(Object.create(null), value) as Value;
     const storage = shallow(this.storage);
     for (const [thread, namespaces] of Object.entries(storage)) {
       storage[thread] = shallow(namespaces);
@@ -86,9 +94,14 @@ export const createLangGraphSide = (): Side => {
   });
   const read = async (address: Partial<Address>, thread?: string): Promise<Seen> =>
     seenSnapshot(await graph.getState(configOf(address, thread), { subgraphs: true }));
-  const addressOf = (id: string | undefined): Partial<Address> => (id === undefined ? {} : { checkpoint_id: id });
+  const addressOf = (id: string | undefined): Partial<Address> =>
+    id === undefined ? {} : { checkpoint_id: id };
 
-  const subgraphAt = async (number: number, id: string | undefined, own: boolean): Promise<Address | undefined> => {
+  const subgraphAt = async (
+    number: number,
+    id: string | undefined,
+    own: boolean,
+  ): Promise<Address | undefined> => {
     const { subgraphs } = await read(addressOf(id));
     const all = [...subgraphs, ...(own && graphName === "nest" ? [{ checkpoint_ns: KEEPER }] : [])];
     return all[number % Math.max(all.length, 1)];
@@ -97,7 +110,7 @@ export const createLangGraphSide = (): Side => {
   const run = async (
     input: unknown,
     address: Partial<Address>,
-    { durability = "async", before, after, failing = false }: Extract<Operation, { do: "run" }>,
+    { durability = "async", before, after, failing = false }: RunOptions,
   ): Promise<Outcome> => {
     try {
       const values = await graph.invoke(input, {
@@ -114,13 +127,19 @@ export const createLangGraphSide = (): Side => {
   };
 
   /** The server stores an update whole or not at all (docs/decisions/005-threads.md). */
-  const update = async (address: Partial<Address>, supersteps: readonly (readonly Values[])[]): Promise<Outcome> => {
+  const update = async (
+    address: Partial<Address>,
+    supersteps: readonly (readonly Values[])[],
+  ): Promise<Outcome> => {
     const restore = saver.remember();
     try {
       await graph.bulkUpdateState(
         configOf({ checkpoint_ns: "", ...address }),
         supersteps.map((updates) => ({
-          updates: updates.map(({ values, as }) => ({ values: withOddValues(values), ...(as === undefined ? {} : { asNode: as }) })),
+          updates: updates.map(({ values, as }) => ({
+            values: withOddValues(values),
+            ...(as === undefined ? {} : { asNode: as }),
+          })),
         })),
       );
       return { kind: "done" };
@@ -138,19 +157,20 @@ export const createLangGraphSide = (): Side => {
     },
 
     async perform(operation, places) {
-      const options = { do: "run" as const, input: null, ...operation };
       const id = placeIn(places, "at" in operation ? operation.at : undefined);
       switch (operation.do) {
         case "run":
-          return await run(withOddValues(operation.input), addressOf(id), options as Extract<Operation, { do: "run" }>);
+          return await run(withOddValues(operation.input), addressOf(id), operation);
         case "resume": {
           const { ids, count, answers } = operation;
           const { interruptIds } = await read(addressOf(id));
           if (interruptIds.length === 0) return { kind: "skipped" };
           // LangGraph takes a falsy answer for none; the server gives it by ids (engine/executors/run-options.ts).
           const resume =
-            ids || !answers[0] ? answersById(interruptIds, ids ? count : Infinity, ids ? answers : answers.slice(0, 1)) : answers[0];
-          return await run(new Command({ resume }), addressOf(id), options as Extract<Operation, { do: "run" }>);
+            ids || !answers[0]
+              ? answersById(interruptIds, ids ? count : Infinity, ids ? answers : answers.slice(0, 1))
+              : answers[0];
+          return await run(new Command({ resume }), addressOf(id), operation);
         }
         case "command": {
           const { update: values, goto, send } = operation;
@@ -159,12 +179,12 @@ export const createLangGraphSide = (): Side => {
             ...(values === undefined ? {} : { update: withOddValues(values) as Record<string, unknown> }),
             ...(places === undefined ? {} : { goto: places }),
           });
-          return await run(command, addressOf(id), options as Extract<Operation, { do: "run" }>);
+          return await run(command, addressOf(id), operation);
         }
         case "run in subgraph": {
           const address = await subgraphAt(operation.subgraph, id, false);
           if (address?.checkpoint_id === undefined) return { kind: "skipped" };
-          return await run(withOddValues(operation.input), address, options as Extract<Operation, { do: "run" }>);
+          return await run(withOddValues(operation.input), address, operation);
         }
         case "update":
           return await update(addressOf(id), [[operation]]);

@@ -20,7 +20,8 @@ export const ODD_VALUES: Readonly<Record<string, () => unknown>> = {
   set: () => new Set(["x", {}, []]),
   bytes: () => new Uint8Array([0, 255, 7]),
   big: () => ({ big: 12_345_678_901_234_567_890n }),
-  "odd keys": () => JSON.parse('{"__proto__": {"a": 1}, "constructor": "c", "": 1, "a.b": 2, "10": 3, "2": 4}'),
+  "odd keys": () =>
+    JSON.parse('{"__proto__": {"a": 1}, "constructor": "c", "": 1, "a.b": 2, "10": 3, "2": 4}'),
   "type key": () => ({ $type: "date", lc: 1, type: "constructor", id: ["not", "a", "class"], kwargs: {} }),
   separators: () => "a\u2028b\u2029c\u0000d\u0002e",
   "half surrogate": () => ({ text: "a\ud83d", "\udc00": 1 }),
@@ -56,7 +57,10 @@ const COUNT = "$items";
 export const oddByName = (name: (typeof ODD_JSON)[number]): unknown => ({ [NAME]: name });
 
 /** Stands for a list of so many items, one in 50 with this value. */
-export const itemsByCount = (count: number, name: (typeof ODD_JSON)[number]): unknown => ({ [COUNT]: count, [NAME]: name });
+export const itemsByCount = (count: number, name: (typeof ODD_JSON)[number]): unknown => ({
+  [COUNT]: count,
+  [NAME]: name,
+});
 
 const itemsOf = (count: unknown, name: unknown): unknown[] =>
   Array.from({ length: Number(count) }, (_, number) => ({

@@ -14,7 +14,7 @@ interface Common {
   look: Place;
 }
 
-interface RunOptions {
+export interface RunOptions {
   durability?: "sync" | "async" | "exit";
   before?: "*" | string[];
   after?: "*" | string[];
@@ -107,18 +107,15 @@ const someValues = (random: Random, graph: GraphName, isLarge: boolean): unknown
   // In delta channels, the order of two contents of one message is not fixed.
   const content = graph === "delta" ? id : `said ${random.below(9)}`;
   const odd = (): unknown => oddByName(random.pick(ODD_JSON));
-  const list = (): unknown => itemsByCount(isLarge ? random.pick(LENGTHS) : random.below(4), random.pick(ODD_JSON));
+  const list = (): unknown =>
+    itemsByCount(isLarge ? random.pick(LENGTHS) : random.below(4), random.pick(ODD_JSON));
   const fields: Record<string, unknown>[] = [
     { messages: [{ role: "user", content, id }] },
     { value: odd() },
     { sum: random.below(3) },
     ...(graph === "delta"
       ? [{ items: "by hand" }, { others: "by hand" }]
-      : [
-          { log: ["by hand"] },
-          { list: list() },
-          { table: { [`key ${random.below(3)}`]: odd() } },
-        ]),
+      : [{ log: ["by hand"] }, { list: list() }, { table: { [`key ${random.below(3)}`]: odd() } }]),
   ];
   return Object.assign({}, ...fields.filter(() => random.chance(0.35))) as unknown;
 };
@@ -185,7 +182,14 @@ const anOperation = (random: Random, graph: GraphName, isLarge: boolean): Operat
     case 10: {
       const answers = Array.from({ length: 3 }, () => random.pick(ANSWERS));
       const count = random.pick([1, 2, 9, 9]);
-      return { do: "resume", ids: random.chance(0.7), count, answers, ...options(random.chance(0.3)), ...common };
+      return {
+        do: "resume",
+        ids: random.chance(0.7),
+        count,
+        answers,
+        ...options(random.chance(0.3)),
+        ...common,
+      };
     }
     case 11: {
       const goto = random.chance(0.6) ? { goto: [random.pick(NODES[graph])], send: random.chance(0.3) } : {};
@@ -195,19 +199,28 @@ const anOperation = (random: Random, graph: GraphName, isLarge: boolean): Operat
     case 12:
       return inner.length === 0
         ? { do: "copy", ...common }
-        : { do: "run in subgraph", subgraph: random.below(4), input: null, ...options(random.chance(0.5)), ...common };
+        : {
+            do: "run in subgraph",
+            subgraph: random.below(4),
+            input: null,
+            ...options(random.chance(0.5)),
+            ...common,
+          };
     case 13:
     case 14:
-      if (inner.length > 0) {
-        const at = random.chance(0.3) ? { at: random.below(40) } : {};
-        return { do: "update subgraph", subgraph: random.below(4), ...at, ...anUpdate(random, graph, inner, isLarge), ...common };
-      }
-    // falls through
     case 15:
     case 16:
     case 17: {
-      const at = random.chance(0.45) ? { at: random.below(40) } : {};
-      return { do: "update", ...at, ...anUpdate(random, graph, NODES[graph], isLarge), ...common };
+      const at = random.chance(0.4) ? { at: random.below(40) } : {};
+      return inner.length > 0 && random.chance(0.5)
+        ? {
+            do: "update subgraph",
+            subgraph: random.below(4),
+            ...at,
+            ...anUpdate(random, graph, inner, isLarge),
+            ...common,
+          }
+        : { do: "update", ...at, ...anUpdate(random, graph, NODES[graph], isLarge), ...common };
     }
     case 18:
       return { do: "copy", ...common };
@@ -218,7 +231,17 @@ const anOperation = (random: Random, graph: GraphName, isLarge: boolean): Operat
   }
 };
 
-const GRAPHS: readonly GraphName[] = ["shop", "shop", "shop", "nest", "nest", "nest", "delta", "delta", "functional"];
+const GRAPHS: readonly GraphName[] = [
+  "shop",
+  "shop",
+  "shop",
+  "nest",
+  "nest",
+  "nest",
+  "delta",
+  "delta",
+  "functional",
+];
 
 export const aHistory = (random: Random): History => {
   const graph = random.pick(GRAPHS);
@@ -232,7 +255,8 @@ export const aHistory = (random: Random): History => {
           })),
         )
       : [];
-  if (supersteps.length > 0) supersteps.unshift([{ values: anInput(random, graph, isLarge), as: "__input__" }]);
+  if (supersteps.length > 0)
+    supersteps.unshift([{ values: anInput(random, graph, isLarge), as: "__input__" }]);
   return {
     graph,
     supersteps,

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from "node:http";
 import { withOddValues } from "./odd-values.ts";
-import type { Operation } from "./operations.ts";
+import type { Operation, RunOptions } from "./operations.ts";
 import { answersById, KEEPER, placeIn, type Outcome, type Side } from "./side.ts";
 import { seenOf, type Address, type StateJson } from "./views.ts";
 
@@ -47,8 +47,6 @@ export class ServerFault extends Error {
 const detailOf = (body: unknown): string =>
   typeof body === "object" && body !== null && "detail" in body ? String(body.detail) : JSON.stringify(body);
 
-type RunOptions = Extract<Operation, { do: "run" }>;
-
 /** Two servers on one database. */
 export const createServerSide = (send: Send): Side => {
   const former: string[] = [];
@@ -57,7 +55,10 @@ export const createServerSide = (send: Send): Side => {
 
   const must = async (server: number, method: string, path: string, body?: unknown): Promise<unknown> => {
     const answer = await send(server, method, path, body);
-    if (answer.status >= 300) throw new ServerFault(`${answer.status} for ${method} ${path.replace(threadId, "{id}")}: ${detailOf(answer.body)}`);
+    if (answer.status >= 300)
+      throw new ServerFault(
+        `${answer.status} for ${method} ${path.replace(threadId, "{id}")}: ${detailOf(answer.body)}`,
+      );
     return answer.body;
   };
   const accepted = (answer: Answer): Outcome => {
@@ -78,7 +79,10 @@ export const createServerSide = (send: Send): Side => {
     return all[number % Math.max(all.length, 1)];
   };
 
-  const run = async (what: object, { server, durability, before, after, failing }: RunOptions): Promise<Outcome> => {
+  const run = async (
+    what: object,
+    { server, durability, before, after, failing }: RunOptions & Pick<Operation, "server">,
+  ): Promise<Outcome> => {
     const answer = await send(server, "POST", `/threads/${threadId}/runs/wait`, {
       assistant_id: graph,
       config: { configurable: { failing: failing ?? false } },
@@ -89,9 +93,14 @@ export const createServerSide = (send: Send): Side => {
     });
     if (answer.status >= 300) return accepted(answer);
     const isObject = typeof answer.body === "object" && answer.body !== null && !Array.isArray(answer.body);
-    const { __error__: error, __interrupt__: interrupts = [], ...values } = (isObject
-      ? answer.body
-      : { values: answer.body }) as { __error__?: { message: string }; __interrupt__?: { value?: unknown }[] };
+    const {
+      __error__: error,
+      __interrupt__: interrupts = [],
+      ...values
+    } = (isObject ? answer.body : { values: answer.body }) as {
+      __error__?: { message: string };
+      __interrupt__?: { value?: unknown }[];
+    };
     if (error !== undefined) return { kind: "failed", message: error.message };
     return { kind: "values", values, interrupts: interrupts.map(({ value }) => value ?? null) };
   };
@@ -110,35 +119,38 @@ export const createServerSide = (send: Send): Side => {
       threadId =
         outcome.kind === "done"
           ? (answer.body as { thread_id: string }).thread_id
-          : ((await must(0, "POST", "/threads", { metadata: { graph_id: graph } })) as { thread_id: string }).thread_id;
+          : ((await must(0, "POST", "/threads", { metadata: { graph_id: graph } })) as { thread_id: string })
+              .thread_id;
       return outcome;
     },
 
     async perform(operation, places) {
       const { server } = operation;
       const id = placeIn(places, "at" in operation ? operation.at : undefined);
-      const options = operation as RunOptions;
       const from = id === undefined ? {} : { checkpoint_id: id };
       switch (operation.do) {
         case "run":
-          return await run({ input: withOddValues(operation.input), ...from }, options);
+          return await run({ input: withOddValues(operation.input), ...from }, operation);
         case "resume": {
           const { ids, count, answers } = operation;
           const { interruptIds } = await read(server, id);
           if (interruptIds.length === 0) return { kind: "skipped" };
           const resume = ids ? answersById(interruptIds, count, answers) : answers[0];
-          return await run({ command: { resume }, ...from }, options);
+          return await run({ command: { resume }, ...from }, operation);
         }
         case "command": {
           const { update, goto, send: sends } = operation;
           const places = goto?.map((node) => (sends ? { node, input: {} } : node));
-          const command = { ...(update === undefined ? {} : { update: withOddValues(update) }), ...(places === undefined ? {} : { goto: places }) };
-          return await run({ command, ...from }, options);
+          const command = {
+            ...(update === undefined ? {} : { update: withOddValues(update) }),
+            ...(places === undefined ? {} : { goto: places }),
+          };
+          return await run({ command, ...from }, operation);
         }
         case "run in subgraph": {
           const checkpoint = await subgraphAt(server, operation.subgraph, id, false);
           if (checkpoint?.checkpoint_id === undefined) return { kind: "skipped" };
-          return await run({ input: withOddValues(operation.input), checkpoint }, options);
+          return await run({ input: withOddValues(operation.input), checkpoint }, operation);
         }
         case "update":
         case "update subgraph": {

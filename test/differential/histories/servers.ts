@@ -23,7 +23,10 @@ const SETTINGS = {
 };
 
 /** Two whole servers on one database, in this process. */
-export const startTwoServers = async (connectionString: string, log: NodeJS.WritableStream): Promise<TwoServers> => {
+export const startTwoServers = async (
+  connectionString: string,
+  log: NodeJS.WritableStream,
+): Promise<TwoServers> => {
   const servers: Awaited<ReturnType<typeof createServer>>[] = [];
   const close = async (): Promise<void> => {
     for (const server of servers) await server.close();

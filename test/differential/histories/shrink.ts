@@ -65,7 +65,7 @@ export const shrink = async (
 ): Promise<Failure> => {
   const cut = failure.history.operations.slice(0, failure.difference.after + 1);
   let smallest: Failure = { ...failure, history: { ...failure.history, operations: cut } };
-  for (let found = true; found; ) {
+  for (let found = true; found;) {
     found = false;
     for (const history of smaller(smallest.history)) {
       if (Date.now() > untilMs) return smallest;
