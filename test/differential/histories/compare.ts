@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { createLangGraphSide } from "./langgraph-side.ts";
-import type { History } from "./operations.ts";
+import { createLangGraphSide, type LangGraphSide } from "./langgraph-side.ts";
+import type { History, Operation } from "./operations.ts";
 import { createServerSide, ServerFault, type Send } from "./server-side.ts";
 import { KEEPER, type Outcome, type Side } from "./side.ts";
 import type { Seen } from "./views.ts";
@@ -13,6 +13,8 @@ export interface Difference {
   path: string;
   expected: unknown;
   actual: unknown;
+  /** The same operations, whose places count from the newest checkpoint. So they stay the same in a shorter history. */
+  operations: Operation[];
 }
 
 interface Place {
@@ -84,47 +86,56 @@ const withParents = (seen: readonly Seen[], places: readonly string[]): unknown[
     parent: parentId === undefined ? -1 : places.indexOf(parentId),
   }));
 
-interface Thread {
-  side: Side;
+interface Thread<Kind extends Side> {
+  side: Kind;
   /** Of the comparable checkpoints, the newest first. */
   places: string[];
 }
 
 const EVERYTHING = 1_000;
+/** States before the new ones. */
+const KNOWN_AGAIN = 2;
 
 const compareNewest = async (
   reader: number,
-  langGraph: Thread,
-  server: Thread,
+  langGraph: Thread<LangGraphSide>,
+  server: Thread<Side>,
   { isWhole, pruned }: { isWhole: boolean; pruned: boolean },
 ): Promise<void> => {
-  const all = await langGraph.side.history(reader, EVERYTHING);
-  const newestKnown = all.findIndex(({ id }) => id === langGraph.places[0]);
-  const fresh = newestKnown < 0 ? all.length : newestKnown;
-  const hidden = pruned ? all.length - fresh - langGraph.places.length : 0;
-  const limit = isWhole ? EVERYTHING : fresh + 2;
-  const expected = all.slice(0, Math.min(limit, all.length - hidden));
-  const actual = (await server.side.history(reader, limit)).slice(0, pruned ? expected.length : limit);
-  const before = [langGraph.places, server.places] as const;
-  langGraph.places = [...idsOf(expected.slice(0, fresh)), ...before[0]];
-  server.places = [...idsOf(actual.slice(0, fresh)), ...before[1]];
+  const ids = langGraph.side.ids();
+  const newestKnown = ids.findIndex((id) => id === langGraph.places[0]);
+  const fresh = newestKnown < 0 ? ids.length : newestKnown;
+  const [formerNewest] = server.places;
+  // LangGraph alone has pruned nothing.
+  const comparable = pruned ? fresh + langGraph.places.length : EVERYTHING;
+  const limit = Math.min(isWhole ? EVERYTHING : fresh + KNOWN_AGAIN, comparable);
+  const expected = limit === 0 ? [] : await langGraph.side.history(reader, limit);
+  const actual = await server.side.history(reader, Math.max(limit, 1));
+  langGraph.places = [...idsOf(expected.slice(0, fresh)), ...langGraph.places];
+  server.places = [...idsOf(actual.slice(0, fresh)), ...server.places];
   expectSame(
     isWhole ? "the whole history" : "the newest states of the history",
     withParents(expected, langGraph.places),
     withParents(actual, server.places),
   );
   // Nothing came between the new states and the known ones.
-  expectSame(
-    "the order of the history",
-    before[1][0] ?? null,
-    before[1].length === 0 ? null : (actual[fresh]?.id ?? null),
-  );
+  if (formerNewest !== undefined) expectSame("the order of the history", formerNewest, actual[fresh]?.id);
 };
+
+const withoutModulo = (operation: Operation, { length }: readonly string[]): Operation =>
+  "at" in operation && operation.at !== undefined && length > 0
+    ? { ...operation, at: operation.at % length }
+    : operation;
+
+/** If one of several tasks fails, LangGraph stops subgraphs wherever they are. */
+const isCutShort = async ({ graph }: History, side: Side): Promise<boolean> =>
+  graph === "nest" && (await side.head(0)).view.tasks.length > 1;
 
 /** Performs a history with LangGraph alone and on the servers; compares both after each operation. */
 export const compareHistory = async (history: History, send: Send): Promise<Difference | undefined> => {
-  const langGraph: Thread = { side: createLangGraphSide(), places: [] };
-  const server: Thread = { side: createServerSide(send), places: [] };
+  const langGraph: Thread<LangGraphSide> = { side: createLangGraphSide(), places: [] };
+  const server: Thread<Side> = { side: createServerSide(send), places: [] };
+  const operations: Operation[] = [];
   let after = -1;
   let pruned = false;
   try {
@@ -132,11 +143,13 @@ export const compareHistory = async (history: History, send: Send): Promise<Diff
     await compareNewest(0, langGraph, server, { isWhole: true, pruned });
     for (const operation of history.operations) {
       after += 1;
+      operations.push(withoutModulo(operation, langGraph.places));
       const { reader, look } = operation;
       const expected = await langGraph.side.perform(operation, langGraph.places);
       const actual = await server.side.perform(operation, server.places);
       expectSameOutcome("the answer", expected, actual);
       if (expected.kind === "skipped") continue;
+      if (expected.kind === "failed" && (await isCutShort(history, langGraph.side))) return undefined;
       if (operation.do === "prune") {
         pruned = true;
         langGraph.places.splice(1);
@@ -174,9 +187,16 @@ export const compareHistory = async (history: History, send: Send): Promise<Diff
     );
     return undefined;
   } catch (error) {
-    if (error instanceof Differs) return { after, what: error.what, ...error.place };
+    if (error instanceof Differs) return { after, operations, what: error.what, ...error.place };
     if (error instanceof ServerFault)
-      return { after, what: "a fault of the server", path: "", expected: undefined, actual: error.message };
+      return {
+        after,
+        operations,
+        what: "a fault of the server",
+        path: "",
+        expected: undefined,
+        actual: error.message,
+      };
     throw error;
   } finally {
     await server.side.end();

@@ -18,26 +18,32 @@ export interface HistoriesOptions {
   jobs: number;
   shrinkMs: number;
   failuresAtMost: number;
+  signal?: AbortSignal;
   onDone?: (done: number) => void;
   onFailure: (failure: SeededFailure) => void;
 }
 
 /** Returns how many histories differ. */
 export const runHistories = async (options: HistoriesOptions): Promise<number> => {
-  const { send, seed, count, jobs, shrinkMs, failuresAtMost, onDone, onFailure } = options;
+  const { send, seed, count, jobs, shrinkMs, failuresAtMost, signal, onDone, onFailure } = options;
   let next = seed;
   let done = 0;
   let failed = 0;
   const work = async (): Promise<void> => {
-    while (next < seed + count && failed < failuresAtMost) {
+    while (next < seed + count && failed < failuresAtMost && signal?.aborted !== true) {
       const own = next;
       next += 1;
       const history = aHistory(createRandom(own));
       const difference = await compareHistory(history, send);
       if (difference !== undefined) {
         failed += 1;
+        const giveUpAt = Date.now() + shrinkMs;
         const run = (smaller: typeof history) => compareHistory(smaller, send);
-        const smallest = await shrink({ history, difference }, run, Date.now() + shrinkMs);
+        const smallest = await shrink(
+          { history, difference },
+          run,
+          () => signal?.aborted === true || Date.now() > giveUpAt,
+        );
         onFailure({ seed: own, ...smallest });
       }
       done += 1;

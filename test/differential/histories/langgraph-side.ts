@@ -81,8 +81,13 @@ const copyThread = (saver: MemorySaver, from: string, to: string): void => {
   }
 };
 
+export interface LangGraphSide extends Side {
+  /** Of the thread's checkpoints, the newest first: cheaper than its history. */
+  ids(): string[];
+}
+
 /** LangGraph alone, with its own checkpointer: the oracle. */
-export const createLangGraphSide = (): Side => {
+export const createLangGraphSide = (): LangGraphSide => {
   const saver = new Memory(COPYING);
   const former: string[] = [];
   let threadId = randomUUID() as string;
@@ -204,6 +209,10 @@ export const createLangGraphSide = (): Side => {
       }
     },
 
+    ids: () =>
+      Object.keys(saver.storage[threadId]?.[""] ?? {})
+        .sort()
+        .reverse(),
     head: async () => await read({}),
     at: async (_reader, id) => await read({ checkpoint_id: id }),
 

@@ -5,7 +5,7 @@
 import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { startEmbeddedPostgres } from "../../../src/platform/database/embedded/embedded.ts";
-import { temporaryFolder } from "../../helpers/temporary-folder.ts";
+import { removeLeftovers, temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { runHistories, formatFailure } from "./histories.ts";
 import { startTwoServers } from "./servers.ts";
 
@@ -29,8 +29,12 @@ const count = Number(values.count);
 const seed = Number(values.seed);
 const startedAt = Date.now();
 const seconds = (): number => Math.round((Date.now() - startedAt) / 1_000);
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+await removeLeftovers();
 const folder = await temporaryFolder({ inMemory: true });
 let failed = 0;
+let finished = 0;
 try {
   const postgres = await startEmbeddedPostgres({
     dataFolder: folder.dataFolder,
@@ -49,7 +53,9 @@ try {
         jobs: Number(values.jobs),
         shrinkMs: Number(values.shrink) * 1_000,
         failuresAtMost: Number(values.failures),
+        signal: stop.signal,
         onDone(done) {
+          finished = done;
           if (Date.now() - saidAt < PROGRESS_MS) return;
           saidAt = Date.now();
           const megabytes = Math.round(process.memoryUsage().rss / 1_000_000);
@@ -66,5 +72,10 @@ try {
 } finally {
   await folder.remove();
 }
-say(`${count} histories in ${seconds()} s; ${failed === 0 ? "none differs" : `${failed} differ`}.`);
-process.exit(failed === 0 ? 0 : 1);
+const cpu = process.cpuUsage();
+const cpuMs = Math.round((cpu.user + cpu.system) / 1_000 / Math.max(finished, 1));
+const perMinute = Math.round((finished * 60) / Math.max(seconds(), 1));
+say(
+  `${finished} histories in ${seconds()} s (${perMinute} a minute, ${cpuMs} ms of CPU each); ${failed === 0 ? "none differs" : `${failed} differ`}.`,
+);
+process.exit(failed === 0 && !stop.signal.aborted ? 0 : 1);

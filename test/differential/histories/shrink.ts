@@ -31,7 +31,8 @@ const NEEDED = new Set([
 const keepsNeeded = (from: unknown, to: unknown): boolean => {
   if (typeof from !== "object" || from === null || typeof to !== "object" || to === null) return true;
   if (Array.isArray(from) || Array.isArray(to)) return true;
-  return Object.keys(from).every((key) => !NEEDED.has(key) || key in to);
+  const hasAnswers = !("answers" in to) || (to.answers as unknown[]).length > 0;
+  return hasAnswers && Object.keys(from).every((key) => !NEEDED.has(key) || key in to);
 };
 
 function* simplerOperations({ operations, ...others }: History): Generator<History> {
@@ -61,14 +62,14 @@ function* smaller(history: History): Generator<History> {
 export const shrink = async (
   failure: Failure,
   run: (history: History) => Promise<Difference | undefined>,
-  untilMs: number,
+  isOver: () => boolean,
 ): Promise<Failure> => {
-  const cut = failure.history.operations.slice(0, failure.difference.after + 1);
-  let smallest: Failure = { ...failure, history: { ...failure.history, operations: cut } };
+  const { operations } = failure.difference;
+  let smallest: Failure = { ...failure, history: { ...failure.history, operations } };
   for (let found = true; found;) {
     found = false;
     for (const history of smaller(smallest.history)) {
-      if (Date.now() > untilMs) return smallest;
+      if (isOver()) return smallest;
       // A part that is missing may confuse LangGraph itself.
       const difference = await run(history).catch(() => undefined);
       if (difference?.what !== smallest.difference.what) continue;
