@@ -73,7 +73,8 @@ export const createExecutor = (parts: ExecutorParts) => {
         keep: false,
         ...(run.resumable || run.reader_id !== null
           ? {
-              log: (events) => eventLog.append({ ...selectorOf(run), turn: run.turn }, events),
+              // The sweep comes again, and must not wait for one run.
+              log: (events) => eventLog.append({ ...selectorOf(run), turn: run.turn }, events, () => false),
             }
           : {}),
       });

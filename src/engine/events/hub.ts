@@ -14,14 +14,14 @@ import type { Wire } from "./wires.ts";
 const createLogging =
   ({ eventLog, signals, noteUnlogged, faults, logger }: HubOptions) =>
   (source: EventSource) =>
-  async (events: RunEvent[]): Promise<void> => {
+  async (events: RunEvent[], isWanted: () => boolean): Promise<void> => {
     faults.reached("between-checkpoint-and-event");
     const { threadId, runId } = source;
     try {
-      await eventLog.append(source, events);
+      await eventLog.append(source, events, isWanted);
     } catch (error) {
       // After a lost lease the next attempt publishes events.
-      if (!(error instanceof LeaseLostError)) {
+      if (isWanted() && !(error instanceof LeaseLostError)) {
         signals.send({ kind: "unlogged", threadId, runId });
         await noteUnlogged(source).catch((failure: unknown) => {
           logger.debug(
