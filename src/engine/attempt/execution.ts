@@ -1,11 +1,17 @@
 import { markedOfGraph } from "../../platform/lib/contents.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
-import { ObjectStoreError, LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
+import {
+  ObjectStoreError,
+  LeaseLostError,
+  sqlState,
+  StateLostError,
+  UNIQUE_VIOLATION,
+} from "../../platform/domain/errors.ts";
 import type { Hub } from "../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
 import type { EventLog } from "../events/log.ts";
-import { RunChannel } from "../events/channel.ts";
+import { RunChannel, type LogEvents } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
@@ -59,6 +65,17 @@ export const createExecutor = (parts: ExecutorParts) => {
     });
   };
 
+  /** The sweep comes again, so it waits for no run, and an earlier sweep may have logged the same event. */
+  const logOnce = (run: ExecutedRunRow): LogEvents => {
+    const source = { ...selectorOf(run), turn: run.turn };
+    return (events) =>
+      eventLog
+        .append(source, events, () => false)
+        .catch((error: unknown) => {
+          if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+        });
+  };
+
   return {
     suspectsAtOnce: graphExecutor.suspectsAtOnce,
 
@@ -73,8 +90,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         keep: false,
         ...(run.resumable || run.reader_id !== null
           ? {
-              // The sweep comes again, and must not wait for one run.
-              log: (events) => eventLog.append({ ...selectorOf(run), turn: run.turn }, events, () => false),
+              log: logOnce(run),
             }
           : {}),
       });
