@@ -10,8 +10,8 @@ import {
 } from "../../platform/domain/errors.ts";
 import type { Hub } from "../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
-import type { EventLog } from "../events/log.ts";
-import { RunChannel, type LogEvents } from "../events/channel.ts";
+import type { EventLog, LogEvents } from "../events/log.ts";
+import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
@@ -54,6 +54,17 @@ const queuedSeconds = ({ available_at, started_at }: ClaimedRunRow): number =>
 const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
   typeof user?.identity === "string" ? user.identity : undefined;
 
+/** The sweep comes again, so it waits for no run, and an earlier sweep may have logged the same event. */
+const logOfAbandoned = (eventLog: EventLog, run: ExecutedRunRow): LogEvents => {
+  const source = { ...selectorOf(run), turn: run.turn };
+  return (events) =>
+    eventLog
+      .append(source, events, () => false)
+      .catch((error: unknown) => {
+        if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+      });
+};
+
 export const createExecutor = (parts: ExecutorParts) => {
   const { database, queue, outbox, graphExecutor, hub, eventLog, processId, timeoutSecondsOf } = parts;
   const { faults, metrics, telemetry, logger } = parts;
@@ -63,17 +74,6 @@ export const createExecutor = (parts: ExecutorParts) => {
     await queue.giveUpLease(selectorOf(run)).catch((error: unknown) => {
       logger.debug({ err: error, run_id: run.run_id }, "a lease could not be released; it will expire");
     });
-  };
-
-  /** The sweep comes again, so it waits for no run, and an earlier sweep may have logged the same event. */
-  const logOnce = (run: ExecutedRunRow): LogEvents => {
-    const source = { ...selectorOf(run), turn: run.turn };
-    return (events) =>
-      eventLog
-        .append(source, events, () => false)
-        .catch((error: unknown) => {
-          if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-        });
   };
 
   return {
@@ -88,11 +88,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         turn: run.turn,
         firstSeq: run.attempt * SEQ_PER_ATTEMPT,
         keep: false,
-        ...(run.resumable || run.reader_id !== null
-          ? {
-              log: logOnce(run),
-            }
-          : {}),
+        ...(run.resumable || run.reader_id !== null ? { log: logOfAbandoned(eventLog, run) } : {}),
       });
       return await conclude(run, channel, result, () => false, false);
     },

@@ -1,10 +1,7 @@
 import { threadOffset } from "./event-ids.ts";
-import type { EventSource, RunEvent } from "./log.ts";
+import type { EventSource, LogEvents, RunEvent } from "./log.ts";
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
-
-/** `isWanted`: false once nobody waits for the events any more. */
-export type LogEvents = (events: RunEvent[], isWanted: () => boolean) => Promise<void>;
 
 export interface RunChannelOptions extends EventSource {
   firstSeq: number;
@@ -91,13 +88,18 @@ export class RunChannel {
     const upTo = this.#nextSeq;
     const isSettled = (): boolean =>
       !this.hasLog || this.#closed || (this.#visibleSeq >= upTo && this.#unlogged === undefined);
-    if (!this.#willNeverLog && isSettled()) return undefined;
+    const refusal = (): unknown => {
+      if (!this.#isDurable) return undefined;
+      return this.#logFailure ?? (this.#closed ? new LeaseLostError(this.runId, this.attempt) : undefined);
+    };
+    if (refusal() === undefined && isSettled()) return undefined;
     return new Promise((resolve, reject) => {
       const poll = (): void => {
-        if (!this.#willNeverLog && !isSettled()) return;
+        const error = refusal();
+        if (error === undefined && !isSettled()) return;
         this.#wakers.delete(poll);
-        if (this.#willNeverLog) reject(this.#whyUnlogged);
-        else resolve();
+        if (error === undefined) resolve();
+        else reject(error as Error);
       };
       this.#wakers.add(poll);
       poll();
@@ -109,16 +111,7 @@ export class RunChannel {
     return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
   }
 
-  /** Of a resumable run. */
-  get #willNeverLog(): boolean {
-    return this.#isDurable && (this.#closed || this.#logFailure !== undefined);
-  }
-
-  get #whyUnlogged(): Error {
-    return (this.#logFailure as Error | undefined) ?? new LeaseLostError(this.runId, this.attempt);
-  }
-
-  /** Unlogged events can't be replayed, so readers must not see them. */
+  /** Readers must not see what can't be replayed. */
   get #isLost(): boolean {
     return this.#isDurable && this.#logFailure !== undefined;
   }
@@ -154,11 +147,10 @@ export class RunChannel {
   }
 
   emit(event: string, data: () => string, checkpoint?: string): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#isLost) return;
     const seq = this.#nextSeq;
-    if (this.#isLost || (!this.wanted && seq !== this.firstSeq)) {
-      this.#nextSeq += 1;
-      if (!this.#isLost) this.#visibleSeq = this.#nextSeq;
+    if (!this.wanted && seq !== this.firstSeq) {
+      this.#visibleSeq = this.#nextSeq += 1;
       return;
     }
     // An event that can't be serialized must not use an id: the next one would be taken for it, and be lost.

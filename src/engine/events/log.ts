@@ -29,6 +29,9 @@ export interface RunEvent {
  */
 export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
 
+/** `isWanted`: false once nobody waits for the events any more. */
+export type LogEvents = (events: RunEvent[], isWanted: () => boolean) => Promise<void>;
+
 export interface EventSource extends RunSelector, Turn {}
 
 const OF_RUN = { threadId: "uuid", runId: "uuid" } as const;
