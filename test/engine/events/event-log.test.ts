@@ -7,6 +7,7 @@ import { removeEnded } from "../../../src/engine/queue/sql/remove-ended.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { isSomeWaiting } from "../../helpers/locks.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let opened: OpenQueue;
 let log: EventLog;
@@ -145,6 +146,31 @@ describe("events", () => {
     const triesOf = await refuseForMinutes(CANCELLED, 1_000);
     await expect(log.append(run, [event(0)])).rejects.toSatisfy((error) => sqlState(error) === CANCELLED);
     expect(await triesOf()).toBe(1);
+  });
+
+  test("are stored once by a database that takes minutes and answers after the limit", async () => {
+    const run = await aRun();
+    await opened.database.query("create sequence public.tries");
+    await opened.database.query(
+      `create function public.dawdle() returns trigger language plpgsql as $$ begin
+         if nextval('public.tries') = 1 then perform pg_sleep(2); end if;
+         return null;
+       end $$`,
+    );
+    await opened.database.query(
+      "create trigger dawdle after insert on threadloom.run_events for each statement execute function public.dawdle()",
+    );
+    const impatient = openTestDatabase(opened.database.connectionString, { timeoutMs: 300 });
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 60_000));
+    onTestFinished(async () => {
+      clock.mockRestore();
+      await impatient.close();
+      await opened.database.query("drop function public.dawdle cascade");
+      await opened.database.query("drop sequence public.tries");
+    });
+    await createEventLog(impatient).append(run, [event(0), event(1)]);
+    expect(await log.read(run, -1, ALL)).toEqual([event(0), event(1)]);
   });
 
   test("report their last id, and where the newest attempt begins", async () => {
