@@ -39,23 +39,40 @@ const follow = async ({ url }: Replica, { threadId, runId }: LedgerRun): Promise
   }
 };
 
+/** The same run as a late reader of its thread sees it, without the event of its end. */
+const readThread = async ({ url }: Replica, { threadId }: LedgerRun): Promise<SentEvent[]> => {
+  const stream = await openStream(`${url}/threads/${threadId}/stream`, {
+    headers: { "last-event-id": "-1" },
+  });
+  await stream.until(({ data }) => (data as { status?: string }).status === "run_done");
+  stream.close();
+  return stream.seen.slice(0, -1);
+};
+
+const isRising = (events: readonly SentEvent[]): boolean =>
+  events.every(({ id = -1 }, index) => index === 0 || id > (events[index - 1]?.id ?? -1));
+
 const doneIn = ({ data }: SentEvent): number =>
   (data as { step?: { done?: number[] } }).step?.done?.[0] ?? Number.NaN;
 
 /** What is wrong with the events of a run, as they are replayed and as a client has received them. */
 const eventFaults = async (
   bench: Bench,
-  { url }: Replica,
-  { threadId, runId, steps }: LedgerRun,
+  replica: Replica,
+  run: LedgerRun,
   received: readonly SentEvent[],
 ): Promise<string[]> => {
+  const { threadId, runId, steps } = run;
   const log = await bench.query<{ seq: number; event: string; data: string }>(
     "select seq::integer as seq, event, data from threadloom.run_events where run_id = $1 order by seq",
     [runId],
   );
-  const replayed = await readStream(`${url}/threads/${threadId}/runs/${runId}/stream`, {
+  const replayed = await readStream(`${replica.url}/threads/${threadId}/runs/${runId}/stream`, {
     headers: { "last-event-id": "-1" },
   });
+  const ofThread = await readThread(replica, run);
+  const contentsOf = (events: readonly SentEvent[]): string =>
+    JSON.stringify(events.map(({ event, data }) => [event, data]));
   const kept = JSON.stringify(log.map(({ seq, event, data }) => [seq, event, JSON.parse(data)]));
   const textOf = (events: readonly SentEvent[]): string =>
     JSON.stringify(events.map(({ id, event, data }) => [id, event, data]));
@@ -64,6 +81,9 @@ const eventFaults = async (
   const wanted = JSON.stringify(Array.from({ length: steps }, (_, index) => index + 1));
   return complaintsWhere({
     [`the replay of run ${runId} differs from the log`]: textOf(replayed) !== kept,
+    [`the ids of run ${runId} do not rise`]: !isRising(replayed) || !isRising(ofThread),
+    [`readers of the thread of run ${runId} see something else`]:
+      contentsOf(ofThread) !== contentsOf(replayed),
     [`a client of run ${runId} received something else than the log has`]: textOf(received) !== kept,
     [`the events of run ${runId} show the steps ${first}`]: first !== wanted,
   });
