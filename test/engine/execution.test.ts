@@ -22,7 +22,7 @@ import { StateLostError } from "../../src/platform/domain/errors.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createMetrics } from "../../src/platform/metrics/metrics.ts";
 import { SEQ_PER_ATTEMPT } from "../../src/engine/events/event-ids.ts";
-import type { EventLog, RunEvent } from "../../src/engine/events/log.ts";
+import { createEventLog, type EventLog, type RunEvent } from "../../src/engine/events/log.ts";
 import type { Hub } from "../../src/engine/events/hub.ts";
 import { RunChannel } from "../../src/engine/events/channel.ts";
 import { listeningLogger } from "../helpers/parts.ts";
@@ -61,6 +61,7 @@ interface Situation {
   refuses?: RegExp;
   isLoss?: (error: unknown) => boolean;
   log?: (events: RunEvent[]) => Promise<void>;
+  eventLog?: EventLog;
   runTimeoutSeconds?: number;
   creatorIsHere?: boolean;
 }
@@ -132,9 +133,11 @@ const anExecutor = (situation: Situation) => {
     deleteThread: (threadId: string) => Promise.resolve(void did.push(`deleted ${threadId}`)),
     ...situation.checkpoints,
   } as unknown as CheckpointStorage;
-  const eventLog = {
-    append: (_source: unknown, events: RunEvent[]) => Promise.resolve(void logged.push(...events)),
-  } as unknown as EventLog;
+  const eventLog =
+    situation.eventLog ??
+    ({
+      append: (_source: unknown, events: RunEvent[]) => Promise.resolve(void logged.push(...events)),
+    } as unknown as EventLog);
   let channel: RunChannel | undefined;
   const hub = {
     open(options: ConstructorParameters<typeof RunChannel>[0] & { logged: boolean }) {
@@ -730,6 +733,22 @@ describe("a run that has lost its last worker", () => {
   ])("and is %s tells its readers why", async (_which, run) => {
     const { logged } = await conclude(run);
     expect(logged).toMatchObject([{ seq: SEQ_PER_ATTEMPT, event: "error" }]);
+  });
+
+  test("ends with its own error if an earlier sweep logged that and then lost the database", async () => {
+    const { execution, released, run, row } = await execute({ run: { resumable: true } });
+    execution.stop({ kind: "lease-lost" });
+    await released();
+    const eventLog = createEventLog(opened.database);
+    const first = anExecutor({ eventLog, ends: { finish: () => Promise.reject(RESET) } });
+    await expect(first.executor.concludeAbandoned(run, FAILED)).rejects.toThrow(RESET);
+    const second = anExecutor({ eventLog });
+    expect(await second.executor.concludeAbandoned(run, FAILED)).toMatchObject({
+      status: "error",
+      error: { message: "given up" },
+    });
+    expect(await row()).toMatchObject({ status: "error" });
+    expect(second.lines.join()).not.toContain("could not be stored");
   });
 
   test("is left alone if another attempt has it", async () => {

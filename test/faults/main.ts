@@ -21,6 +21,7 @@ import { deathsBeforeEnds } from "./scenarios/deaths-before-ends.ts";
 import { idleStreams, slowReaders } from "./scenarios/readers.ts";
 import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
+import { longOutage } from "./scenarios/long-outage.ts";
 import { movedValues } from "./scenarios/object-store.ts";
 import {
   movedShards,
@@ -88,6 +89,7 @@ const SCENARIOS: Scenario[] = [
   failedPrimary({ failures: 3 }),
   replacedNode(),
   silentNode(),
+  longOutage({ awayMs: 41_000, runsEach: 3 }),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */

@@ -1,10 +1,16 @@
 import { markedOfGraph } from "../../platform/lib/contents.ts";
 import type { ClaimedRunRow, ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
-import { ObjectStoreError, LeaseLostError, StateLostError } from "../../platform/domain/errors.ts";
+import {
+  ObjectStoreError,
+  LeaseLostError,
+  sqlState,
+  StateLostError,
+  UNIQUE_VIOLATION,
+} from "../../platform/domain/errors.ts";
 import type { Hub } from "../events/hub.ts";
 import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
-import type { EventLog } from "../events/log.ts";
+import type { EventLog, LogEvents } from "../events/log.ts";
 import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
@@ -48,6 +54,17 @@ const queuedSeconds = ({ available_at, started_at }: ClaimedRunRow): number =>
 const userIdOf = ({ auth_user: user }: ClaimedRunRow): string | undefined =>
   typeof user?.identity === "string" ? user.identity : undefined;
 
+/** The sweep comes again, so it waits for no run, and an earlier sweep may have logged the same event. */
+const logOfAbandoned = (eventLog: EventLog, run: ExecutedRunRow): LogEvents => {
+  const source = { ...selectorOf(run), turn: run.turn };
+  return (events) =>
+    eventLog
+      .append(source, events, () => false)
+      .catch((error: unknown) => {
+        if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+      });
+};
+
 export const createExecutor = (parts: ExecutorParts) => {
   const { database, queue, outbox, graphExecutor, hub, eventLog, processId, timeoutSecondsOf } = parts;
   const { faults, metrics, telemetry, logger } = parts;
@@ -71,11 +88,7 @@ export const createExecutor = (parts: ExecutorParts) => {
         turn: run.turn,
         firstSeq: run.attempt * SEQ_PER_ATTEMPT,
         keep: false,
-        ...(run.resumable || run.reader_id !== null
-          ? {
-              log: (events) => eventLog.append({ ...selectorOf(run), turn: run.turn }, events),
-            }
-          : {}),
+        ...(run.resumable || run.reader_id !== null ? { log: logOfAbandoned(eventLog, run) } : {}),
       });
       return await conclude(run, channel, result, () => false, false);
     },

@@ -1,5 +1,6 @@
 import { threadOffset } from "./event-ids.ts";
-import type { EventSource, RunEvent } from "./log.ts";
+import type { EventSource, LogEvents, RunEvent } from "./log.ts";
+import { LeaseLostError } from "../../platform/domain/errors.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
 export interface RunChannelOptions extends EventSource {
@@ -9,9 +10,9 @@ export interface RunChannelOptions extends EventSource {
   keep: boolean;
   /**
    * For a resumable run: stores events before readers see them, so that a client can resume by id. A failure
-   * makes the readers `lost`.
+   * makes the readers `lost`, and the attempt stores nothing more.
    */
-  log?: (events: RunEvent[]) => Promise<void>;
+  log?: LogEvents;
   /** The first event after `metadata` has a reader or a log, and is not the run's error. */
   onFirstOfGraph?: (() => void) | undefined;
 }
@@ -47,7 +48,7 @@ export class RunChannel {
   #closed = false;
   #isLogEnded = false;
   #wakers = new Set<() => void>();
-  #log: RunChannelOptions["log"];
+  #log: LogEvents | undefined;
   /** The first event, if it must still be logged but is no longer in #events. */
   #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
@@ -75,36 +76,42 @@ export class RunChannel {
     this.#onFirstOfGraph = options.onFirstOfGraph;
   }
 
-  /** False after a failure if events are logged only for other processes. */
-  get #isLogged(): boolean {
-    return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
-  }
-
   get isUnlogged(): boolean {
     return this.#logFailure !== undefined;
   }
 
-  /** Resolves when the log has stored or refused all events so far; undefined if it already has. */
+  /**
+   * Resolves when the log has all events so far; undefined if it already has. Rejects for a resumable run if the log
+   * will never have them: what depends on them must not be stored either.
+   */
   logged(): Promise<void> | undefined {
     const upTo = this.#nextSeq;
     const isSettled = (): boolean =>
       !this.hasLog || this.#closed || (this.#visibleSeq >= upTo && this.#unlogged === undefined);
-    if (isSettled()) return undefined;
-    return new Promise((resolve) => {
+    const refusal = (): unknown => {
+      if (!this.#isDurable) return undefined;
+      return this.#logFailure ?? (this.#closed ? new LeaseLostError(this.runId, this.attempt) : undefined);
+    };
+    if (refusal() === undefined && isSettled()) return undefined;
+    return new Promise((resolve, reject) => {
       const poll = (): void => {
-        if (!isSettled()) return;
+        const error = refusal();
+        if (error === undefined && !isSettled()) return;
         this.#wakers.delete(poll);
-        resolve();
+        if (error === undefined) resolve();
+        else reject(error as Error);
       };
       this.#wakers.add(poll);
+      poll();
     });
   }
 
+  /** False after a failure if events are logged only for other processes. */
   get hasLog(): boolean {
-    return this.#log !== undefined && this.#logFailure === undefined;
+    return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
   }
 
-  /** Unlogged events can't be replayed, so readers must not see them. */
+  /** Readers must not see what can't be replayed. */
   get #isLost(): boolean {
     return this.#isDurable && this.#logFailure !== undefined;
   }
@@ -140,17 +147,17 @@ export class RunChannel {
   }
 
   emit(event: string, data: () => string, checkpoint?: string): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#isLost) return;
     const seq = this.#nextSeq;
-    this.#nextSeq += 1;
-    if (this.#isLost) return;
     if (!this.wanted && seq !== this.firstSeq) {
-      this.#visibleSeq = this.#nextSeq;
+      this.#visibleSeq = this.#nextSeq += 1;
       return;
     }
+    // An event that can't be serialized must not use an id: the next one would be taken for it, and be lost.
+    const kept: RunEvent = { seq, event, data: data() };
+    this.#nextSeq += 1;
     if (seq === this.firstSeq + 1 && event !== "error") this.#onFirstOfGraph?.();
     this.#publishesProtocol ||= isProtocolEvent(event);
-    const kept: RunEvent = { seq, event, data: data() };
     if (checkpoint !== undefined) kept.checkpoint = checkpoint;
     if (this.#threadOffset !== undefined) kept.threadSeq = seq + this.#threadOffset;
     this.#opening ??= kept;
@@ -161,7 +168,7 @@ export class RunChannel {
     this.#events.push(kept);
     this.#keptCharacters += kept.data.length + EVENT_OVERHEAD_CHARACTERS;
     this.#charactersSincePause += kept.data.length + EVENT_OVERHEAD_CHARACTERS;
-    if (this.#isLogged) this.#writeLog();
+    if (this.hasLog) this.#writeLog();
     else this.#show(this.#nextSeq);
   }
 
@@ -169,7 +176,7 @@ export class RunChannel {
    * Logs events for readers in other processes, from the oldest kept one. Readers here then wait for the log,
    * too, unless it fails.
    */
-  startLogging(log: (events: RunEvent[]) => Promise<void>): void {
+  startLogging(log: LogEvents): void {
     if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
     this.#log = log;
     if (this.#opening !== undefined && this.#opening.seq < this.firstKeptSeq) this.#unlogged = this.#opening;
@@ -276,7 +283,7 @@ export class RunChannel {
         const batch = this.#events.slice(this.#head + Math.max(0, this.#visibleSeq - this.firstKeptSeq));
         if (this.#unlogged !== undefined) batch.unshift(this.#unlogged);
         const upTo = this.#nextSeq;
-        await log(batch);
+        await log(batch, () => !this.#closed);
         this.#unlogged = undefined;
         this.#show(upTo);
       }

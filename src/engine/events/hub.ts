@@ -1,7 +1,7 @@
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import { createFollowedThreads } from "./followed-threads.ts";
 import { createHeldChannels } from "./held-channels.ts";
-import type { EventSource, RunEvent } from "./log.ts";
+import type { EventSource, LogEvents } from "./log.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
 import { createReading, type HubOptions } from "./readers/run-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
@@ -13,15 +13,15 @@ import type { Wire } from "./wires.ts";
 /** Signals readers in other processes that events are stored, or will be missing. */
 const createLogging =
   ({ eventLog, signals, noteUnlogged, faults, logger }: HubOptions) =>
-  (source: EventSource) =>
-  async (events: RunEvent[]): Promise<void> => {
+  (source: EventSource): LogEvents =>
+  async (events, isWanted) => {
     faults.reached("between-checkpoint-and-event");
     const { threadId, runId } = source;
     try {
-      await eventLog.append(source, events);
+      await eventLog.append(source, events, isWanted);
     } catch (error) {
       // After a lost lease the next attempt publishes events.
-      if (!(error instanceof LeaseLostError)) {
+      if (isWanted() && !(error instanceof LeaseLostError)) {
         signals.send({ kind: "unlogged", threadId, runId });
         await noteUnlogged(source).catch((failure: unknown) => {
           logger.debug(

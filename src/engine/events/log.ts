@@ -7,7 +7,7 @@ import {
 import { containsLargeString } from "../../state/values/large-strings.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
-import { retryPassing } from "../../platform/database/passing-faults.ts";
+import { isCancelled, isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
@@ -28,6 +28,9 @@ export interface RunEvent {
  * the log will never have all events of the newest attempt.
  */
 export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
+
+/** `isWanted`: false once nobody waits for the events any more. */
+export type LogEvents = (events: RunEvent[], isWanted: () => boolean) => Promise<void>;
 
 export interface EventSource extends RunSelector, Turn {}
 
@@ -162,8 +165,8 @@ const appendEvents = async (
   });
 };
 
-/** Longer than a failover. Afterwards the run is left to recovery. */
-const RETRY_SECONDS = 30;
+/** Longer than the locks of a migration or a backup. A statement that is always too slow must not be tried for ever. */
+const CANCELLED_FOR_MS = 60_000;
 const MS_PER_SECOND = 1_000;
 
 /** Events expire by their run's end. Their own age only limits the search to few rows of an index. */
@@ -187,9 +190,18 @@ export const createEventLog = (
   database: Database,
   onAppended?: (events: number, seconds: number) => void,
 ) => ({
-  /** Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database. */
-  async append(source: EventSource, events: readonly RunEvent[]): Promise<void> {
+  /**
+   * Throws LeaseLostError if the attempt no longer holds the run. Waits for an unreachable database while `isWanted`,
+   * because the checkpoint that follows the events waits for them.
+   */
+  async append(
+    source: EventSource,
+    events: readonly RunEvent[],
+    isWanted: () => boolean = () => true,
+  ): Promise<void> {
     const begunAt = performance.now();
+    const after = (error: unknown): boolean =>
+      isPassing(error) && (!isCancelled(error) || performance.now() < begunAt + CANCELLED_FOR_MS);
     const hasLargeStrings = events.some(({ data }) => containsLargeString(data));
     const write = async (isRetry: boolean): Promise<void> => {
       try {
@@ -206,7 +218,7 @@ export const createEventLog = (
         if (!isRetry || sqlState(error) !== UNIQUE_VIOLATION) throw error;
       }
     };
-    await retryPassing(write, { forMs: RETRY_SECONDS * MS_PER_SECOND });
+    await retryPassing(write, { isWanted, after });
     onAppended?.(events.length, (performance.now() - begunAt) / MS_PER_SECOND);
   },
 

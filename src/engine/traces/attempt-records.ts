@@ -20,7 +20,7 @@ export interface AttemptRecordsParts {
   logger: Logger;
 }
 
-/** Longer than a failover. */
+/** After the attempt. Longer than a failover. */
 const STORED_WITHIN_MS = 30_000;
 
 /** `cost`: undefined if no model has a price. */
@@ -44,6 +44,7 @@ export const createAttemptRecords = (
   let last: AttemptRecords | undefined;
   let slowestNode: SlowestNode | undefined;
   let isOver = false;
+  let giveUpAt = Infinity;
   /** Undefined: nothing is being stored. */
   let storing: Promise<void> | undefined;
 
@@ -58,9 +59,9 @@ export const createAttemptRecords = (
     return records;
   };
 
-  /** A part that can't be stored is lost, and the run goes on. */
+  /** A refused part is lost, and the run goes on. */
   const storePart = (records: AttemptRecords): Promise<void> =>
-    retryPassing(() => store(attempt, records), { forMs: STORED_WITHIN_MS }).catch(
+    retryPassing(() => store(attempt, records), { isWanted: () => performance.now() < giveUpAt }).catch(
       logFailure(logger, "a part of a run's trace could not be stored"),
     );
   /** One part at a time: while the database is slow, the next one collects. */
@@ -72,6 +73,11 @@ export const createAttemptRecords = (
       storing = undefined;
       storeWaiting();
     });
+  };
+
+  const end = (): void => {
+    isOver = true;
+    giveUpAt = performance.now() + STORED_WITHIN_MS;
   };
 
   const onRecords = (records: TraceRecords, isLast: boolean): void => {
@@ -105,7 +111,7 @@ export const createAttemptRecords = (
 
     /** The records for the statement that ends the run. Later records are dropped. */
     last(status: "success" | "error" | "timeout" | "interrupted"): AttemptRecords | undefined {
-      isOver = true;
+      end();
       last = take(traces === "all" || (traces === "errors" && (status === "error" || status === "timeout")));
       return last;
     },
@@ -120,7 +126,7 @@ export const createAttemptRecords = (
 
     /** Stores what waits when the attempt does not end the run. Never rejects. */
     async leave(): Promise<void> {
-      isOver = true;
+      end();
       await storing;
       const waiting = [last, take(traces === "all")];
       last = undefined;

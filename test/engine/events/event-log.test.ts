@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LeaseLostError } from "../../../src/platform/domain/errors.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { LeaseLostError, sqlState } from "../../../src/platform/domain/errors.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createEventLog, type EventLog, type RunEvent } from "../../../src/engine/events/log.ts";
 import { forgetting } from "../../../src/engine/queue/sql/forget.ts";
@@ -7,6 +7,7 @@ import { removeEnded } from "../../../src/engine/queue/sql/remove-ended.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "../queue/open-queue.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { isSomeWaiting } from "../../helpers/locks.ts";
+import { openTestDatabase } from "../../helpers/test-database.ts";
 
 let opened: OpenQueue;
 let log: EventLog;
@@ -93,6 +94,83 @@ describe("events", () => {
       await transaction.query("delete from threadloom.threads where thread_id = $1", [run.threadId]);
     });
     await expect(appending).rejects.toThrow(LeaseLostError);
+  });
+
+  /** The next inserts of events are refused with this code, and a minute passes from each look at the clock to the next. */
+  const refuseForMinutes = async (code: string, times: number): Promise<() => Promise<number>> => {
+    await opened.database.query("create sequence public.refusals");
+    await opened.database.query(
+      `create function public.refuse() returns trigger language plpgsql as $$ begin
+         if nextval('public.refusals') <= ${times} then raise exception 'not now' using errcode = '${code}'; end if;
+         return new;
+       end $$`,
+    );
+    await opened.database.query(
+      "create trigger refuse before insert on threadloom.run_events for each row execute function public.refuse()",
+    );
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 60_000));
+    onTestFinished(async () => {
+      clock.mockRestore();
+      await opened.database.query("drop function public.refuse cascade");
+      await opened.database.query("drop sequence public.refusals");
+    });
+    return async () => {
+      const [row] = await opened.database.query<{ tries: number }>(
+        "select last_value::int as tries from public.refusals",
+      );
+      return row?.tries ?? 0;
+    };
+  };
+  const DATABASE_STOPS = "57P01";
+  const CANCELLED = "57014";
+
+  test("wait for a database that is away, however long", async () => {
+    const run = await aRun();
+    await refuseForMinutes(DATABASE_STOPS, 3);
+    await log.append(run, [event(0), event(1)]);
+    expect(seqs(await log.read(run, -1, ALL))).toEqual([0, 1]);
+  });
+
+  test("wait for a database only while they are wanted", async () => {
+    const run = await aRun();
+    const triesOf = await refuseForMinutes(DATABASE_STOPS, 1_000);
+    let tries = 0;
+    const appended = log.append(run, [event(0)], () => (tries += 1) < 3);
+    await expect(appended).rejects.toSatisfy((error) => sqlState(error) === DATABASE_STOPS);
+    expect(await triesOf()).toBe(2);
+  });
+
+  test("are given up if the database cancels their statement for a minute", async () => {
+    const run = await aRun();
+    const triesOf = await refuseForMinutes(CANCELLED, 1_000);
+    await expect(log.append(run, [event(0)])).rejects.toSatisfy((error) => sqlState(error) === CANCELLED);
+    expect(await triesOf()).toBe(1);
+  });
+
+  test("are stored once by a database that takes minutes and answers after the limit", async () => {
+    const run = await aRun();
+    await opened.database.query("create sequence public.tries");
+    await opened.database.query(
+      `create function public.dawdle() returns trigger language plpgsql as $$ begin
+         if nextval('public.tries') = 1 then perform pg_sleep(2); end if;
+         return null;
+       end $$`,
+    );
+    await opened.database.query(
+      "create trigger dawdle after insert on threadloom.run_events for each statement execute function public.dawdle()",
+    );
+    const impatient = openTestDatabase(opened.database.connectionString, { timeoutMs: 300 });
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 60_000));
+    onTestFinished(async () => {
+      clock.mockRestore();
+      await impatient.close();
+      await opened.database.query("drop function public.dawdle cascade");
+      await opened.database.query("drop sequence public.tries");
+    });
+    await createEventLog(impatient).append(run, [event(0), event(1)]);
+    expect(await log.read(run, -1, ALL)).toEqual([event(0), event(1)]);
   });
 
   test("report their last id, and where the newest attempt begins", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../../../src/engine/events/log.ts";
+import { LeaseLostError } from "../../../src/platform/domain/errors.ts";
 import { RunChannel, type RunChannelOptions } from "../../../src/engine/events/channel.ts";
 
 const MIB = 1024 * 1024;
@@ -275,15 +276,61 @@ describe("work that waits for the log", () => {
     expect(channel.logged()).toBeDefined();
   });
 
-  test("does not wait without a log, or for a log that refuses them", async () => {
+  test("does not wait without a log, or for events that only readers elsewhere miss", async () => {
     const unlogged = aChannel();
     emit(unlogged, 1);
     expect(unlogged.logged()).toBeUndefined();
-    const channel = aChannel({ log: () => Promise.reject(new Error("the lease is lost")) });
+    unlogged.startLogging(() => Promise.reject(new Error("the database refuses them")));
+    await unlogged.logged();
+    emit(unlogged, 1);
+    expect(unlogged.logged()).toBeUndefined();
+    unlogged.close();
+    expect(unlogged.logged()).toBeUndefined();
+  });
+
+  test("is never told that refused events are logged, and neither is later work", async () => {
+    const { log, commit, refuse } = aLog();
+    const channel = aChannel({ log });
     emit(channel, 1);
-    await channel.logged();
+    await settled();
+    const first = expect(channel.logged()).rejects.toThrow("the database refuses them");
+    refuse(new Error("the database refuses them"));
+    await first;
     emit(channel, 1);
-    expect(channel.logged()).toBeUndefined();
+    commit();
+    await expect(channel.logged()).rejects.toThrow("the database refuses them");
+    channel.close();
+    await expect(channel.logged()).rejects.toThrow("the database refuses them");
+  });
+
+  test("is not told that events are logged if the attempt is over before", async () => {
+    const { log, commit } = aLog();
+    const channel = aChannel({ log });
+    emit(channel, 1);
+    await settled();
+    const waiting = expect(channel.logged()).rejects.toThrow(LeaseLostError);
+    channel.close();
+    await waiting;
+    commit();
+    await settled();
+    // The channel ignores this event.
+    emit(channel, 1);
+    await expect(channel.logged()).rejects.toThrow(LeaseLostError);
+  });
+
+  test("lets the log wait only while the attempt goes on", async () => {
+    const wanted: (() => boolean)[] = [];
+    const channel = aChannel({
+      log: (_, isWanted) => {
+        wanted.push(isWanted);
+        return new Promise(() => undefined);
+      },
+    });
+    emit(channel, 1);
+    await settled();
+    expect(wanted.map((isWanted) => isWanted())).toEqual([true]);
+    channel.close();
+    expect(wanted.map((isWanted) => isWanted())).toEqual([false]);
   });
 });
 
@@ -361,6 +408,41 @@ describe("when another process begins to read", () => {
       expect(batches).toEqual([]);
       expect(ids(channel.read(-1))).toEqual([0]);
     }
+  });
+});
+
+describe("an event that has no JSON form", () => {
+  const emitBroken = (channel: RunChannel): void => {
+    expect(() =>
+      channel.emit("values", () => {
+        throw new Error("a getter throws");
+      }),
+    ).toThrow("a getter throws");
+  };
+
+  test("uses no id, so the log gets every later event", async () => {
+    const { log, batches, commit } = aLog();
+    const channel = aChannel({ log });
+    emit(channel, 1);
+    emitBroken(channel);
+    for (let count = 0; count < 3; count += 1) {
+      await settled();
+      commit();
+      await settled();
+      emit(channel, 1);
+    }
+    await settled();
+    expect(batches).toEqual([[0], [1], [2], [3]]);
+  });
+
+  test("hides no later event from readers", () => {
+    const channel = aChannel();
+    emit(channel, 1);
+    emitBroken(channel);
+    emit(channel, 1);
+    const [last] = ids(channel.read(0)) ?? [];
+    emit(channel, 1);
+    expect([last, ids(channel.read(last ?? 0))]).toEqual([1, [2]]);
   });
 });
 

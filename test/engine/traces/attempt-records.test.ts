@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { AttemptRecords } from "../../../src/engine/queue/attempts.ts";
 import { createAttemptRecords } from "../../../src/engine/traces/attempt-records.ts";
 
@@ -39,4 +39,56 @@ test("while a part is being stored, later records are collected in one part", as
   await records.leave();
   expect(stored.map(({ usage }) => usage.map(({ calls }) => calls))).toEqual([[1], [999]]);
   expect(records.total).toMatchObject({ calls: 1_000, input_tokens: 2_000 });
+});
+
+const storingBy = (store: (part: AttemptRecords) => Promise<void>) =>
+  createAttemptRecords(
+    {
+      traces: "all",
+      costOf: () => 1,
+      store: (_attempt, part) => store(part),
+      metrics: { modelCall: () => undefined, toolCall: () => undefined, tokensUsed: () => undefined },
+      logger: pino({ level: "silent" }),
+    },
+    { threadId: "t", runId: "r", attempt: 1 },
+  );
+const CALL = {
+  spans: "",
+  calls: [],
+  slowestNode: undefined,
+  usage: [{ model: "model", calls: 1, ...TOKENS }],
+};
+const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+/** A minute passes from each look at the clock to the next. */
+const passMinutes = (): void => {
+  let now = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 60_000));
+  onTestFinished(() => clock.mockRestore());
+};
+
+test("a part waits for a database that is away for minutes, as long as the attempt goes on", async () => {
+  passMinutes();
+  let tries = 0;
+  const stored = new Promise<AttemptRecords>((resolve) => {
+    const records = storingBy((part) => {
+      tries += 1;
+      if (tries <= 3) return Promise.reject(AWAY);
+      resolve(part);
+      return Promise.resolve();
+    });
+    records.options.onRecords(CALL, false);
+  });
+  expect((await stored).usage.map(({ calls }) => calls)).toEqual([1]);
+});
+
+test("after the attempt, a part is given up if the database stays away", async () => {
+  let tries = 0;
+  const records = storingBy(() => {
+    tries += 1;
+    return Promise.reject(AWAY);
+  });
+  records.options.onRecords(CALL, false);
+  passMinutes();
+  await records.leave();
+  expect(tries).toBe(1);
 });

@@ -83,7 +83,7 @@ describe("the saver of an attempt", () => {
     expect(await opened.storage.latestOfRun(run.threadId, randomUUID())).toBeUndefined();
   });
 
-  it("stores nothing after another attempt has taken over, and then refuses everything", async () => {
+  it("stores nothing after another attempt has taken over, and then refuses every checkpoint and read", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     await put(saver, run.threadId, { a: 1 });
@@ -101,9 +101,8 @@ describe("the saver of an attempt", () => {
     expect(saver.failed.reason).toBeInstanceOf(LeaseLostError);
     expect(await countRows(run.threadId)).toEqual(before);
     await expect(put(saver, run.threadId, { a: 3 })).rejects.toBeInstanceOf(LeaseLostError);
-    await expect(saver.putWrites(at(run.threadId, id), [["a", 2]], "task")).rejects.toBeInstanceOf(
-      LeaseLostError,
-    );
+    // LangGraph would not handle a rejection before the end of its loop, which the next checkpoint brings.
+    await saver.putWrites(at(run.threadId, id), [["a", 2]], "task");
     await expect(saver.getTuple(at(run.threadId))).rejects.toBeInstanceOf(LeaseLostError);
     await expect(saver.flush()).rejects.toBeInstanceOf(LeaseLostError);
     expect(await countRows(run.threadId)).toEqual(before);

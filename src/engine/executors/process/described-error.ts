@@ -21,7 +21,8 @@ export const describeError = (
 ): DescribedError => {
   const { stack, cause } = error instanceof Error ? error : {};
   const kindOf = (): DescribedError["kind"] => {
-    if (isLoss(error) || error instanceof StateLostError) return "passing";
+    if (isLoss(error) || error instanceof StateLostError || error instanceof PassedFaultError)
+      return "passing";
     if (error instanceof StateStorageError) return "state-storage";
     return sqlState(error) !== undefined && "routine" in (error as Error) ? "database" : "other";
   };
@@ -34,7 +35,7 @@ export const describeError = (
   };
 };
 
-/** The graph's process could not reach the database, or the database lost state. */
+/** Another process could not reach the database, or the database lost state. */
 export class PassedFaultError extends Error {}
 
 export const restoreError = ({ kind, name, message, stack, code, cause }: DescribedError): Error => {

@@ -1,4 +1,5 @@
 import type { WatchedSink } from "../executor.ts";
+import { restoreError, type DescribedError } from "./described-error.ts";
 import { charactersOf, WINDOW_CHARACTERS, type EventPair } from "./messages.ts";
 
 const BATCH_CHARACTERS = 256 * 1024;
@@ -6,7 +7,7 @@ const BATCH_CHARACTERS = 256 * 1024;
 export interface PipedSink extends WatchedSink {
   want(logged: boolean): void;
   /** Settles the oldest pending `logged`. */
-  hasLogged(): void;
+  hasLogged(failure?: DescribedError): void;
   taken(characters: number): void;
 }
 
@@ -48,7 +49,7 @@ export const createEventPipe = (send: (batches: Batch[]) => void, askForLog: (id
   return {
     open(id: number, atOnce: { wanted: boolean; logged: boolean }): PipedSink {
       let { wanted, logged } = atOnce;
-      const awaitingLog: Array<() => void> = [];
+      const awaitingLog: Array<(failure?: DescribedError) => void> = [];
       let onItsWay = 0;
       let goOn: (() => void) | undefined;
       return {
@@ -66,9 +67,12 @@ export const createEventPipe = (send: (batches: Batch[]) => void, askForLog: (id
         async logged() {
           flush();
           askForLog(id);
-          await new Promise<void>((resolve) => awaitingLog.push(resolve));
+          const failure = await new Promise<DescribedError | undefined>((resolve) =>
+            awaitingLog.push(resolve),
+          );
+          if (failure !== undefined) throw restoreError(failure);
         },
-        hasLogged: () => awaitingLog.shift()?.(),
+        hasLogged: (failure) => awaitingLog.shift()?.(failure),
         emit(event, data, checkpoint) {
           if (!wanted) return;
           const pair: EventPair = checkpoint === undefined ? [event, data()] : [event, data(), checkpoint];

@@ -108,7 +108,7 @@ export const createHost = (options: HostOptions) => {
         case "wanted":
           return hosted.get(message.id)?.sink.want(message.logged);
         case "logged":
-          return hosted.get(message.id)?.sink.hasLogged();
+          return hosted.get(message.id)?.sink.hasLogged(message.failure);
         case "values": {
           const here = hosted.get(message.id);
           if (here !== undefined) here.wantsValues = true;

@@ -54,7 +54,8 @@ export type ToGraphProcess =
       acknowledged: boolean;
     }
   | { kind: "wanted"; id: number; logged: boolean }
-  | { kind: "logged"; id: number }
+  /** `failure`: the log will never have the events, so the attempt must store nothing more. */
+  | { kind: "logged"; id: number; failure?: DescribedError }
   /** The final values have a reader. After the end they are read from the thread. */
   | { kind: "values"; id: number }
   | { kind: "stop"; id: number; reason: StopReason }
@@ -97,7 +98,7 @@ export type FromGraphProcess =
   | ({ kind: "loaded" } & LoadedModules)
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
   | { kind: "begun"; id: number }
-  /** Answered by `logged` when the log has the events sent before. */
+  /** Answered by `logged` when the log has the events sent before, or has given up. */
   | { kind: "log"; id: number }
   | { kind: "graph-ended"; id: number }
   | { kind: "records"; id: number; records: TraceRecords }

@@ -1,3 +1,4 @@
+import { describeError } from "./described-error.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { RemoteExecution } from "./remote-execution.ts";
 import { idsOf, type Member } from "./member.ts";
@@ -41,9 +42,12 @@ export const takeBackAwaited = (
   if (awaited.length > 0 && here.size === 0 && member.state === "leaving") members.leave(member);
 };
 
-/** The run may have been taken back; a flush in the process must not wait for ever. */
+const TAKEN_BACK = "The run was taken back from this process.";
+
+/** The run may have been taken back: the process stores nothing more of it, and must not wait for ever. */
 export const receiveLog = ({ here, process }: Member, id: number): void => {
   const execution = here.get(id);
-  if (execution === undefined) process.send({ kind: "logged", id });
+  if (execution === undefined)
+    process.send({ kind: "logged", id, failure: describeError(new Error(TAKEN_BACK), () => false) });
   else execution.log();
 };

@@ -7,7 +7,9 @@ import type {
   StopReason,
   WatchedSink,
 } from "../executor.ts";
-import { restoreError } from "./described-error.ts";
+import { isPassing } from "../../../platform/database/passing-faults.ts";
+import { LeaseLostError } from "../../../platform/domain/errors.ts";
+import { describeError, restoreError } from "./described-error.ts";
 import type { GraphProcess } from "./graph-process.ts";
 import {
   charactersOf,
@@ -124,10 +126,16 @@ export class RemoteExecution implements GraphExecution {
   }
 
   log(): void {
-    const answer = (): void => this.#place?.send({ kind: "logged", id: this.id });
+    const { id } = this;
+    const answer = (): void => this.#place?.send({ kind: "logged", id });
+    const refuse = (error: unknown): void => {
+      // Read before the answer, so the graph's process knows why nothing more is stored.
+      if (error instanceof LeaseLostError) this.stop({ kind: "lease-lost" });
+      this.#place?.send({ kind: "logged", id, failure: describeError(error, isPassing) });
+    };
     const logged = this.sink.logged();
     if (logged === undefined) answer();
-    else void logged.then(answer);
+    else void logged.then(answer, refuse);
   }
 
   recorded(records: TraceRecords): void {

@@ -149,6 +149,8 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
   }
 
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    // LangGraph would leave this rejection unhandled until its loop ends. The next checkpoint ends the graph.
+    if (!this.waits && this.fence?.kind === "attempt" && this.failed.aborted) return;
     try {
       await super.putWrites(config, writes, taskId);
     } catch (error) {
