@@ -17,7 +17,7 @@ export interface GivenCheckpoint {
   checkpointNs: string;
   parentId: string | undefined;
   newVersions: ChannelVersions;
-  /** An update of the state applies earlier writes of tasks without raising a version. A fork may copy such a state. */
+  /** An update of the state applies earlier writes of tasks without raising a version. */
   isUpdate: boolean;
 }
 

@@ -168,9 +168,8 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     // With durability `exit`, a run that made no new checkpoint stores the one it started from once more.
     if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
     const writer = this.writer(key, false);
-    const { source } = metadata;
-    const isUpdate = source === "update" || source === "fork";
-    const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate: source === "update" }) };
+    const isUpdate = metadata.source === "update";
+    const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
     const given = { checkpoint, checkpointNs, parentId, newVersions, isUpdate };
     const channels = await storeChannels(this.parts, writer, given);
     writer.learn(checkpointNs, checkpoint.id, { versions: { ...checkpoint.channel_versions }, channels });
