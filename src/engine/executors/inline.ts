@@ -132,8 +132,7 @@ const startAttempt = (
     // A later attempt keeps the refused writes of its own run, so it fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
     if (!resumes) await assertAnswersWhatWaits(resolved, options, kwargs);
-    const waiting = () =>
-      kwargs.checkpoint === undefined ? interruptsOf(run.thread_id) : interruptsAt(resolved, options);
+    const waiting = () => (kwargs.checkpoint ? interruptsAt(resolved, options) : interruptsOf(run.thread_id));
     const input = resumes
       ? null
       : kwargs.command === undefined
