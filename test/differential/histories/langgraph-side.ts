@@ -27,8 +27,9 @@ const resultOf = (values: unknown): Outcome => {
 };
 
 /**
- * With durability `exit`, a run without a new step stores its first checkpoint once more: without the snapshots of its delta channels, and
- * MemorySaver makes it its own parent. The server keeps the checkpoint as it is (state/checkpoints/saver/difference-saver.ts).
+ * With durability `exit`, a run without a new step stores its first checkpoint once more. MemorySaver then makes it its own parent, and it loses
+ * the snapshots of delta channels, or gets the update of a command again. The server keeps the checkpoint as it is
+ * (state/checkpoints/saver/difference-saver.ts).
  */
 class Memory extends MemorySaver {
   override async put(
@@ -36,21 +37,9 @@ class Memory extends MemorySaver {
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
   ): Promise<RunnableConfig> {
-    const { thread_id: threadId = "", checkpoint_ns: namespace = "" } = config.configurable as Record<
-      string,
-      string
-    >;
-    const [before, , parent] = this.storage[threadId]?.[namespace]?.[checkpoint.id] ?? [];
-    if (before === undefined) return await super.put(config, checkpoint, metadata);
-    const { channel_values: values } = before as unknown as Checkpoint;
-    const stored = await super.put(
-      config,
-      { ...checkpoint, channel_values: { ...values, ...checkpoint.channel_values } },
-      metadata,
-    );
-    const entry = this.storage[threadId]?.[namespace]?.[checkpoint.id];
-    if (entry !== undefined) entry[2] = parent;
-    return stored;
+    return config.configurable?.["checkpoint_id"] === checkpoint.id
+      ? config
+      : await super.put(config, checkpoint, metadata);
   }
 
   /** Returns a function that brings back what is stored now. Stored values never change. */
