@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { createLangGraphSide, type LangGraphSide } from "./langgraph-side.ts";
+import { createLangGraphSide, UnreadableError, type LangGraphSide } from "./langgraph-side.ts";
 import type { History, Operation } from "./operations.ts";
-import { createServerSide, ServerFault, type Send } from "./server-side.ts";
+import { createServerSide, ServerFault, type Send, type ServerSide } from "./server-side.ts";
 import { KEEPER, type Outcome, type Side } from "./side.ts";
-import type { Seen } from "./views.ts";
+import type { Seen, View } from "./views.ts";
 
 export interface Difference {
   /** The operation's place in the history; -1: the creation of the thread. */
@@ -127,14 +127,39 @@ const withoutModulo = (operation: Operation, { length }: readonly string[]): Ope
     ? { ...operation, at: operation.at % length }
     : operation;
 
+const sorted = (values: readonly unknown[]): string[] => values.map((value) => JSON.stringify(value)).sort();
+
+/** Whether a thread is idle or interrupted is not compared: the stream of the run decides, not the state. */
+const compareRecord = async (
+  reader: number,
+  outcome: Outcome,
+  head: View,
+  { side }: Thread<LangGraphSide>,
+  server: Thread<ServerSide>,
+): Promise<void> => {
+  const hasFailed = outcome.kind === "failed";
+  const [newest] = await side.history(reader, 1);
+  const expected = {
+    hasFailed,
+    values: newest?.view.values ?? null,
+    interrupts: hasFailed ? [] : sorted(head.interrupts),
+  };
+  const { status, values, interrupts } = await server.side.record(reader);
+  const actual = { hasFailed: status === "error", values, interrupts: sorted(interrupts) };
+  expectSame("the record of the thread", expected, actual);
+};
+
 /** If one of several tasks fails, LangGraph stops subgraphs wherever they are. */
 const isCutShort = async ({ graph }: History, side: Side): Promise<boolean> =>
   graph === "nest" && (await side.head(0)).view.tasks.length > 1;
 
-/** Performs a history with LangGraph alone and on the servers; compares both after each operation. */
+/**
+ * Performs a history with LangGraph alone and on the servers; compares both after each operation. The history ends at a state that LangGraph
+ * does not define.
+ */
 export const compareHistory = async (history: History, send: Send): Promise<Difference | undefined> => {
   const langGraph: Thread<LangGraphSide> = { side: createLangGraphSide(), places: [] };
-  const server: Thread<Side> = { side: createServerSide(send), places: [] };
+  const server: Thread<ServerSide> = { side: createServerSide(send), places: [] };
   const operations: Operation[] = [];
   let after = -1;
   let pruned = false;
@@ -159,7 +184,11 @@ export const compareHistory = async (history: History, send: Send): Promise<Diff
         isWhole: after === history.operations.length - 1,
         pruned,
       });
-      expectSame("the head", (await langGraph.side.head(reader)).view, (await server.side.head(reader)).view);
+      const head = (await langGraph.side.head(reader)).view;
+      expectSame("the head", head, (await server.side.head(reader)).view);
+      const changesRecord =
+        operation.do !== "prune" && operation.do !== "copy" && expected.kind !== "refused";
+      if (changesRecord) await compareRecord(reader, expected, head, langGraph, server);
       const earlier = look % Math.max(langGraph.places.length, 1);
       const [one, other] = [langGraph.places[earlier], server.places[earlier]];
       if (one !== undefined && other !== undefined)
@@ -187,6 +216,7 @@ export const compareHistory = async (history: History, send: Send): Promise<Diff
     );
     return undefined;
   } catch (error) {
+    if (error instanceof UnreadableError) return undefined;
     if (error instanceof Differs) return { after, operations, what: error.what, ...error.place };
     if (error instanceof ServerFault)
       return {

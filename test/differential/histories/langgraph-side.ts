@@ -70,6 +70,14 @@ const copyThread = (saver: MemorySaver, from: string, to: string): void => {
   }
 };
 
+/**
+ * A reducer refuses what a task has written. LangGraph then reads the thread no more, while the server leaves the write out
+ * (docs/decisions/012-refused-writes.md).
+ */
+export class UnreadableError extends Error {
+  override readonly name = "UnreadableError";
+}
+
 export interface LangGraphSide extends Side {
   /** Of the thread's checkpoints, the newest first: cheaper than its history. */
   ids(): string[];
@@ -86,8 +94,13 @@ export const createLangGraphSide = (): LangGraphSide => {
   const configOf = (address: Partial<Address> = {}, thread = threadId): RunnableConfig => ({
     configurable: { thread_id: thread, ...address },
   });
-  const read = async (address: Partial<Address>, thread?: string): Promise<Seen> =>
-    seenSnapshot(await graph.getState(configOf(address, thread), { subgraphs: true }));
+  const read = async (address: Partial<Address>, thread?: string): Promise<Seen> => {
+    try {
+      return seenSnapshot(await graph.getState(configOf(address, thread), { subgraphs: true }));
+    } catch (error) {
+      throw new UnreadableError("LangGraph can't read a state.", { cause: error });
+    }
+  };
   const addressOf = (id: string | undefined): Partial<Address> =>
     id === undefined ? {} : { checkpoint_id: id };
 

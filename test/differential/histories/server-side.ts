@@ -47,8 +47,20 @@ export class ServerFault extends Error {
 const detailOf = (body: unknown): string =>
   typeof body === "object" && body !== null && "detail" in body ? String(body.detail) : JSON.stringify(body);
 
+export interface ServerSide extends Side {
+  /** What the thread's record says of its newest state. */
+  record(reader: number): Promise<ThreadView>;
+}
+
+export interface ThreadView {
+  status: string;
+  values: unknown;
+  /** In any order: they are stored by task. */
+  interrupts: unknown[];
+}
+
 /** Two servers on one database. */
-export const createServerSide = (send: Send): Side => {
+export const createServerSide = (send: Send): ServerSide => {
   const former: string[] = [];
   let threadId = "";
   let graph = "";
@@ -179,6 +191,16 @@ export const createServerSide = (send: Send): Side => {
 
     head,
     at,
+
+    async record(reader) {
+      const { status, values, interrupts } = (await must(reader, "GET", `/threads/${threadId}`)) as {
+        status: string;
+        values: unknown;
+        interrupts: Record<string, { value?: unknown }[]>;
+      };
+      const questions = Object.values(interrupts).flat();
+      return { status, values, interrupts: questions.map(({ value }) => value ?? null) };
+    },
 
     async history(reader, limit, namespace) {
       const checkpoint = namespace === undefined ? {} : { checkpoint: { checkpoint_ns: namespace } };
