@@ -147,8 +147,10 @@ create table runs (
 ) with (fillfactor = 80);
 -- As run_events_with_strings.
 create index runs_with_strings on runs (thread_id) where strings is not null;
--- One run at a time per thread. Also what the sweep for expired leases scans, so that leases need no index.
-create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
+-- One run at a time per thread: a run that has begun keeps its thread until it ends, also while it waits for another
+-- process. Also what the sweep for expired leases scans, so that leases need no index.
+create unique index runs_one_begun_per_thread on runs (thread_id)
+  where status = 'running' or (status = 'pending' and attempt > 0);
 -- Runs that may start, by graph and lane, in the order in which they became available: see src/engine/queue/sql/lanes.ts, which has the
 -- same expression. The cost of a claim depends on neither how many runs wait nor why.
 create index runs_claimable on runs (graph_id,
