@@ -122,7 +122,7 @@ const anExecutor = (situation: Situation) => {
   } as unknown as Graphs;
   const checkpoints = {
     saver: {},
-    latestOfRun: () => Promise.resolve(undefined),
+    placeOfRun: () => Promise.resolve("none"),
     saverForAttempt: () => ({
       failed: new AbortController().signal,
       endsWithWrites: false,

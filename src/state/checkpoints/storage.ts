@@ -1,7 +1,7 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import { ElementCache } from "./lists/element-cache.ts";
 import { CheckpointReader } from "./read/checkpoint-reader.ts";
-import { findLatestOfRun } from "./read/row-statements.ts";
+import { findLatestOfRun, findPlaceOfRun } from "./read/row-statements.ts";
 import { createStateReads } from "./read/state-reads.ts";
 import { KnownShapes } from "./rows/known-shapes.ts";
 import { threadKey } from "./rows/thread-key.ts";
@@ -72,6 +72,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
 
     ...createStateReads(database, parts.reader, logger),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
+    placeOfRun: (threadId, runId) => findPlaceOfRun(database, threadKey(threadId), runId),
 
     deleteRun: (threadId, runId, queryable) =>
       within(queryable, (transaction) => deleteRun(transaction, threadKey(threadId), runId)),

@@ -141,6 +141,9 @@ export interface ThreadStorage {
   pending_writes: { count: number; bytes: number };
 }
 
+/** Whether a run wrote the newest checkpoint of its thread, or only older ones, or none. */
+export type PlaceOfRun = "newest" | "overtaken" | "none";
+
 export interface CheckpointStorage {
   /** Not fenced: for state updates and for reads through the graph. */
   readonly saver: BaseCheckpointSaver;
@@ -182,6 +185,8 @@ export interface CheckpointStorage {
   ): AsyncGenerator<StoredCheckpoint, void, undefined>;
   /** Of the root graph. */
   latestOfRun(threadId: string, runId: string): Promise<string | undefined>;
+  /** Of the root graph. */
+  placeOfRun(threadId: string, runId: string): Promise<PlaceOfRun>;
 
   /** Deletes the run's checkpoints with their writes. */
   deleteRun(threadId: string, runId: string, queryable?: Queryable): Promise<void>;
