@@ -15,6 +15,7 @@ import { LeaseLostError, ThreadloomError } from "../../src/platform/domain/error
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
 import type { AttemptSaver } from "../../src/state/checkpoints/types.ts";
+import { isHeld } from "../../src/state/checkpoints/write/fences.ts";
 import { ALL_RIGHTS, EVERY_THREAD } from "../helpers/access.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { openTestDatabase } from "../helpers/test-database.ts";
@@ -280,10 +281,10 @@ export const openSimulation = async () => {
               "update threadloom.runs set lease_until = now() - interval '1 second' where run_id = $1 and attempt = $2",
               [attempt.runId, attempt.attempt],
             );
-            former.push(attempt);
             forget(attempt);
-            // A thread that another statement locks is left to the next sweep.
+            // A thread that another statement locks is left to the next sweep; until then the attempt may write.
             await queue.requeueLost(LEASE_SECONDS);
+            if (!(await isHeld(database, attempt))) former.push(attempt);
             await endAbandoned();
             return;
           }
