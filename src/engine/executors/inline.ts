@@ -55,6 +55,17 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
   };
 };
 
+/** Of a later attempt: without a checkpoint of the run it starts over. */
+const continues = async (
+  checkpoints: CheckpointStorage,
+  { thread_id, run_id }: ClaimedRunRow,
+): Promise<boolean> => {
+  const place = await checkpoints.placeOfRun(thread_id, run_id);
+  // LangGraph would continue from the newest checkpoint, and end without the run's own steps.
+  if (place === "overtaken") throw new RunOvertakenError(run_id);
+  return place === "newest";
+};
+
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   slicer: TimeSlicer,
@@ -87,14 +98,6 @@ const startAttempt = (
     await saver?.flush().catch(() => undefined);
   };
 
-  /** Without a checkpoint of the run a later attempt starts over. */
-  const continues = async ({ thread_id, run_id }: ClaimedRunRow): Promise<boolean> => {
-    const place = await checkpoints.placeOfRun(thread_id, run_id);
-    // LangGraph would continue from the newest checkpoint, and end without the run's own steps.
-    if (place === "overtaken") throw new RunOvertakenError(run_id);
-    return place === "newest";
-  };
-
   let isGraphEnded = false;
   const graphEnded = (): void => {
     if (!isGraphEnded) onGraphEnded();
@@ -103,7 +106,7 @@ const startAttempt = (
   };
 
   const execute = async (): Promise<void> => {
-    const resumes = run.attempt > 1 && (await continues(run));
+    const resumes = run.attempt > 1 && (await continues(checkpoints, run));
     const options = runOptions(run, kwargs, {
       signal: abort.signal,
       resumes,
