@@ -57,16 +57,13 @@ const comeDue = (runId: string) =>
   query(database, "update threadloom.runs set available_at = now() where run_id = $1", [runId]);
 
 /** Of a run that was handed back: it counts as lost instead, as when the sweep finds that its process is dead. */
-const loseProcess = (runId: string, due: string, lost = 1) =>
-  query(
+const loseProcess = async (threadId: string, runId: string, lost = 1): Promise<void> => {
+  await query(
     database,
-    `with lost as (
-       update threadloom.runs set status = 'pending', worker_id = null, lease_until = null, lost_attempts = $3, updated_at = now()
-       where run_id = $1 returning thread_id),
-     turned as (update threadloom.threads t set turns = turns + 1 from lost where t.thread_id = lost.thread_id)
-     update threadloom.runs set available_at = now() where run_id = $2`,
-    [runId, due, lost],
+    "update threadloom.runs set lost_attempts = $3, updated_at = now() where thread_id = $1 and run_id = $2",
+    [threadId, runId, lost],
   );
+};
 
 /** A newer checkpoint of another origin at the head of the thread. */
 const moveHead = (threadId: string) =>
@@ -103,7 +100,8 @@ describe("a run continues before an older run that came due meanwhile, with all 
     const runs = await overtaking(api, "lost");
     await untilCheckpoint(runs.first.run_id);
     await stop(server);
-    await loseProcess(runs.first.run_id, runs.late.run_id);
+    await loseProcess(runs.threadId, runs.first.run_id);
+    await comeDue(runs.late.run_id);
     await bothEnd((await start()).api, "lost", runs);
   });
 
@@ -130,7 +128,8 @@ describe("a run continues before an older run that came due meanwhile, with all 
     const runs = await overtaking(api, "suspected");
     await untilCheckpoint(runs.first.run_id);
     await stop(server);
-    await loseProcess(runs.first.run_id, runs.late.run_id, 2);
+    await loseProcess(runs.threadId, runs.first.run_id, 2);
+    await comeDue(runs.late.run_id);
     await bothEnd((await start({ leaseSeconds: 4 })).api, "suspected", runs);
   });
 
@@ -139,7 +138,8 @@ describe("a run continues before an older run that came due meanwhile, with all 
     const runs = await overtaking(api, "starting over", { durability: "exit" });
     await stop(server);
     await query(database, "delete from threadloom.checkpoints where run_id = $1", [runs.first.run_id]);
-    await loseProcess(runs.first.run_id, runs.late.run_id);
+    await loseProcess(runs.threadId, runs.first.run_id);
+    await comeDue(runs.late.run_id);
     await bothEnd((await start()).api, "starting over", runs);
   });
 
@@ -161,7 +161,8 @@ describe("a run continues before an older run that came due meanwhile, with all 
     await untilAtGate("fork");
     await untilCheckpoint(first.run_id);
     await stop(server);
-    await loseProcess(first.run_id, late.run_id);
+    await loseProcess(threadId, first.run_id);
+    await comeDue(late.run_id);
     const { api: other } = await start();
     for (const label of ["fork", "late fork"]) {
       await untilAtGate(label);
