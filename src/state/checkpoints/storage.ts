@@ -83,7 +83,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     copyThread: (fromThreadId, toThreadId, queryable = database) =>
       copyThread(queryable, threadKey(fromThreadId), threadKey(toThreadId)),
     keepLatest: (threadId, queryable) =>
-      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId))),
+      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId), shapes)),
     mergeHeadMetadata: (threadId, metadata) =>
       database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
     storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),

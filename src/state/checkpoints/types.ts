@@ -69,6 +69,11 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    * fails now, a reducer may have refused the write.
    */
   readonly endsWithWrites: boolean;
+  /**
+   * What a graph is known to have besides what the saver sees: an update of a state may show nothing of a delta channel
+   * that it does not write.
+   */
+  noteDeltaChannels(threadId: string, checkpointNs: string, channels: readonly string[]): void;
   /** LangGraph's id, or a later one if a newer checkpoint exists. */
   idAfterAll(threadId: string, id: string): string;
   /**

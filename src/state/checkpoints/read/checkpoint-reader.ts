@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
-import type { Database } from "../../../platform/database/database.ts";
+import type { Database, Encryption } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import { readParts, readCheckpoint, type CheckpointAddress, type ReadParts } from "./part-statements.ts";
 import type { WantedParts } from "./part-bounds.ts";
@@ -9,12 +9,14 @@ import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
-import type { CheckpointBody } from "../rows/checkpoint-body.ts";
+import { deltaChannelsOf, type CheckpointBody } from "../rows/checkpoint-body.ts";
 
 export interface LoadedCheckpoint {
   row: CheckpointRow;
   body: CheckpointBody;
   channels: Array<[channel: string, record: ValueRecord]>;
+  /** The known ones of the graph. LangGraph puts their values together from the writes of ancestors. */
+  deltaChannels: readonly string[];
   writes: LoadedWrite[];
   elements: ThreadElements;
 }
@@ -124,15 +126,10 @@ export class CheckpointReader {
   }
 
   private parse(encrypted: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
-    const row = decryptRow(this.database.encryption, encrypted);
-    const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
-    this.shapes.markStored(row.shape_hash);
-    return {
-      row,
-      body,
-      channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
-      writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
-    };
+    const parsed = parseCheckpointRow(encrypted, this.database.encryption, this.shapes, withoutWrites);
+    this.shapes.markStored(encrypted.shape_hash);
+    if (only === undefined) return parsed;
+    return { ...parsed, channels: parsed.channels.filter(([channel]) => only.has(channel)) };
   }
 
   /**
@@ -166,6 +163,24 @@ export class CheckpointReader {
 }
 
 type ParsedRow = Omit<LoadedCheckpoint, "elements">;
+
+export const parseCheckpointRow = (
+  encrypted: CheckpointRow,
+  encryption: Encryption,
+  shapes: KnownShapes,
+  withoutWrites = false,
+): ParsedRow => {
+  const row = decryptRow(encryption, encrypted);
+  const shape = shapes.parse(row.shape);
+  const { body, channels, writes } = parseRowText(row.record, shape, row.segments);
+  return {
+    row,
+    body,
+    channels,
+    deltaChannels: deltaChannelsOf(shape),
+    writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
+  };
+};
 
 const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 

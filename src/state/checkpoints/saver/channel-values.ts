@@ -21,12 +21,13 @@ export interface GivenCheckpoint {
   isUpdate: boolean;
 }
 
+/** `parent`: undefined for a first checkpoint. */
 export const storeChannels = async (
   sources: ReferenceSources,
   writer: ThreadWriter,
-  { checkpoint, checkpointNs, parentId, newVersions, isUpdate }: GivenCheckpoint,
+  parent: KnownCheckpoint | undefined,
+  { checkpoint, checkpointNs, newVersions, isUpdate }: GivenCheckpoint,
 ): Promise<Map<string, StoredValue>> => {
-  const parent = parentId === undefined ? undefined : await recall(sources, writer, checkpointNs, parentId);
   const channels = new Map<string, StoredValue>();
   for (const [channel, value] of Object.entries(checkpoint.channel_values)) {
     const before = parent?.channels.get(channel);
@@ -44,7 +45,7 @@ export const storeChannels = async (
   return channels;
 };
 
-const recall = async (
+export const recall = async (
   { database, shapes }: ReferenceSources,
   writer: ThreadWriter,
   checkpointNs: string,
