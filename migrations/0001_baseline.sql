@@ -282,7 +282,7 @@ create trigger assistants_crons after delete on assistants for each row execute 
 -- Which channels and nodes the versions of a checkpoint belong to. Few per graph, whatever the number of threads.
 create table checkpoint_shapes (
   hash     uuid primary key,                 -- the first half of the text's SHA-256
-  shape    text not null,                    -- [[channel, …], [[node, [channel, …]], …]]
+  shape    text not null,                    -- see src/state/checkpoints/rows/checkpoint-body.ts
   metadata jsonb not null default '{}'       -- what the metadata of checkpoints have in common
 );
 
@@ -299,6 +299,7 @@ create table checkpoints (
   record        text not null,               -- versions, channels and writes: see src/state/checkpoints/rows/row-text.ts
   segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
   contents      uuid[],                      -- all content hashes of the channels
+  hidden        boolean,                     -- true after a prune: later checkpoints need it, but its own state is incomplete
   primary key (thread_id, checkpoint_ns, checkpoint_id)
 );
 

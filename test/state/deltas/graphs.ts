@@ -47,7 +47,7 @@ const build = (frequency?: number) => {
     .addEdge("keep", END)
     .compile({ checkpointer: true });
   const State = new StateSchema({
-    messages: messages(frequency && frequency * 3),
+    messages: messages(frequency && frequency + 1),
     items: list(frequency),
     each: list(frequency && 1),
     told: z.string().optional(),
@@ -58,24 +58,22 @@ const build = (frequency?: number) => {
       items: `one ${items.length}`,
       messages: [new AIMessage({ id: `answer ${messages.length}`, content: `read ${messages.length}` })],
     }))
-    .addNode("wide", ({ items, each }) => ({ items: `wide ${items.length}`, each: `each ${each.length}` }))
+    .addNode("wide", ({ items, each }) => ({ each: `each ${each.length} of ${items.length}` }))
     .addNode("ask", async ({ cmd }, config: LangGraphRunnableConfig) => {
       const { thread_id: threadId } = config.configurable as { thread_id: string };
       if (cmd === "fail") throw new Error("This node fails.");
       if (cmd === "wait") await waitAtGate(`${threadId} ${performance.now()}`, threadId, config.signal);
       return cmd === "ask" ? { items: `said ${interrupt<string, string>("really?")}` } : {};
     })
-    .addNode("last", ({ items }) => ({ items: `last ${items.length}` }))
-    .addNode("tell", async ({ items }) => {
+    .addNode("last", async ({ items }) => {
       const { notes } = await memory.invoke({ notes: `told ${items.length}` });
-      return { told: notes.join(", ") };
+      return { items: `last ${items.length}`, told: notes.join(", ") };
     })
     .addEdge(START, "one")
     .addEdge("one", "wide")
-    .addEdge("one", "ask")
-    .addEdge(["wide", "ask"], "last")
-    .addEdge("last", "tell")
-    .addEdge("tell", END);
+    .addEdge("wide", "ask")
+    .addEdge("ask", "last")
+    .addEdge("last", END);
 };
 
 /** The same names, before their author made them delta channels. */

@@ -88,7 +88,7 @@ const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
 
 const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
   fragment((parameter) => {
-    const conditions = [inThread(filter, parameter)];
+    const conditions = [inThread(filter, parameter), "c.hidden is null"];
     const { checkpointId, beforeCheckpointId, runId, metadata = {} } = filter;
     if (checkpointId !== undefined) conditions.push(`c.checkpoint_id = ${parameter(checkpointId)}::uuid`);
     if (beforeCheckpointId !== undefined)

@@ -38,15 +38,10 @@ gone_writes as (
   delete from threadloom.checkpoint_writes w
   where w.thread_id = ${sql.threadId} and ${condition} and not exists (
     select from kept k where k.checkpoint_ns = w.checkpoint_ns and k.checkpoint_id = w.checkpoint_id)
-),
-first as (
-  update threadloom.checkpoints c set parent_id = null
-  from kept k
-  where c.thread_id = ${sql.threadId} and ${condition}
-    and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
-    and c.parent_id is not null and not exists (
-      select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)
 )`;
+
+const IS_FIRST_KEPT = `not exists (
+    select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`;
 
 /** Changes nothing in a thread with delta channels, and returns its heads with all shapes of their graphs. */
 const KEEP_HEADS = statement(
@@ -59,7 +54,13 @@ delta as materialized (
     and ${HAS_DELTA_CHANNELS_OF_S}
 ),
 kept as (select checkpoint_ns, checkpoint_id from heads),
-${PRUNED(sql, "not exists (select from delta)")}
+${PRUNED(sql, "not exists (select from delta)")},
+first as (
+  update threadloom.checkpoints c set parent_id = null
+  from kept k
+  where c.thread_id = ${sql.threadId} and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
+    and c.parent_id is not null and not exists (select from delta) and ${IS_FIRST_KEPT}
+)
 select h.checkpoint_ns, h.checkpoint_id, array(
     select s.shape from threadloom.checkpoint_shapes s
     where s.hash in (
@@ -70,13 +71,17 @@ from heads h where exists (select from delta)`,
 );
 
 const KEEP = statement(
-  { threadId: "uuid", namespaces: "text[]", checkpointIds: "uuid[]" },
+  { threadId: "uuid", namespaces: "text[]", checkpointIds: "uuid[]", hidden: "boolean[]" },
   (sql) => `
 with kept as materialized (
-  select * from unnest(${sql.namespaces}, ${sql.checkpointIds}) as k (checkpoint_ns, checkpoint_id)
+  select * from unnest(${sql.namespaces}, ${sql.checkpointIds}, ${sql.hidden}) as k (checkpoint_ns, checkpoint_id, hidden)
 ),
 ${PRUNED(sql)}
-select`,
+update threadloom.checkpoints c
+set parent_id = case when ${IS_FIRST_KEPT} then null else c.parent_id end, hidden = case when k.hidden then true else c.hidden end
+from kept k
+where c.thread_id = ${sql.threadId} and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
+  and (k.hidden and c.hidden is null or c.parent_id is not null and ${IS_FIRST_KEPT})`,
 );
 
 interface Head {
@@ -85,20 +90,30 @@ interface Head {
   shapes: string[];
 }
 
+interface Needed {
+  checkpointId: string;
+  /** Its own state needs ancestors that go. */
+  isIncomplete: boolean;
+}
+
 export const keepLatest = async (
   queryable: Queryable,
   threadId: string,
   shapes: KnownShapes,
 ): Promise<void> => {
-  const namespaces: string[] = [];
-  const checkpointIds: string[] = [];
+  const kept: (Needed & { namespace: string })[] = [];
   for (const head of await KEEP_HEADS.query<Head>(queryable, { threadId })) {
-    for (const checkpointId of await neededBy(queryable, threadId, shapes, head)) {
-      namespaces.push(head.checkpoint_ns);
-      checkpointIds.push(checkpointId);
-    }
+    const needed = await neededBy(queryable, threadId, shapes, head);
+    kept.push(...needed.map((checkpoint) => ({ ...checkpoint, namespace: head.checkpoint_ns })));
   }
-  if (namespaces.length > 0) await KEEP.query(queryable, { threadId, namespaces, checkpointIds });
+  if (kept.length > 0) {
+    await KEEP.query(queryable, {
+      threadId,
+      namespaces: kept.map(({ namespace }) => namespace),
+      checkpointIds: kept.map(({ checkpointId }) => checkpointId),
+      hidden: kept.map(({ isIncomplete }) => isIncomplete),
+    });
+  }
   await freeUnreferenced(queryable, threadId);
 };
 
@@ -110,26 +125,36 @@ const neededBy = async (
   threadId: string,
   shapes: KnownShapes,
   { checkpoint_ns: checkpointNs, checkpoint_id: head, shapes: texts }: Head,
-): Promise<string[]> => {
-  const open = new Set(texts.flatMap((text) => deltaChannelsOf(shapes.parse(text))));
-  if (open.size === 0) return [head];
-  const walked: string[] = [];
+): Promise<Needed[]> => {
+  const deltaChannels = new Set(texts.flatMap((text) => deltaChannelsOf(shapes.parse(text))));
+  const open = new Set(deltaChannels);
+  const walked: { checkpointId: string; isFirst: boolean; values: string[] }[] = [];
   let needed = 1;
   let rows = await readRows(queryable, { threadId, checkpointNs, checkpointId: head, limit: 1 });
-  while (rows.length > 0 && open.size > 0) {
+  while (rows.length > 0) {
     for (const row of rows) {
       const { channels, writes } = parseCheckpointRow(row, queryable.encryption, shapes);
-      walked.push(row.checkpoint_id);
-      // LangGraph applies the head's own writes when the next step is stored.
+      const values = channels.map(([channel]) => channel).filter((channel) => deltaChannels.has(channel));
+      walked.push({ checkpointId: row.checkpoint_id, isFirst: row.parent_id === null, values });
+      // The writes at the head are for the next checkpoint.
       const isWritten = walked.length > 1 && writes.some(({ channel }) => open.has(channel));
-      const values = channels.filter(([channel]) => open.delete(channel));
-      if (isWritten || values.length > 0) needed = walked.length;
+      if (isWritten || values.some((channel) => open.has(channel))) needed = walked.length;
+      for (const channel of values) open.delete(channel);
+      if (open.size === 0) break;
     }
     const last = walked[walked.length - 1];
-    rows =
-      last === undefined
-        ? []
-        : await readAncestors(queryable, threadId, checkpointNs, last, ANCESTORS_AT_A_TIME);
+    if (open.size === 0 || last === undefined) break;
+    rows = await readAncestors(queryable, threadId, checkpointNs, last.checkpointId, ANCESTORS_AT_A_TIME);
   }
-  return walked.slice(0, needed);
+  const kept = walked.slice(0, needed);
+  const complete = kept[needed - 1]?.isFirst ? needed : completeIn(kept.map(({ values }) => values));
+  return kept.map(({ checkpointId }, index) => ({ checkpointId, isIncomplete: index >= complete }));
+};
+
+/** How many checkpoints, from the newest, find a value of each channel that has one. */
+const completeIn = (values: readonly (readonly string[])[]): number => {
+  const oldest = new Map<string, number>();
+  for (const [index, channels] of values.entries())
+    for (const channel of channels) oldest.set(channel, index);
+  return Math.min(values.length, ...[...oldest.values()].map((index) => index + 1));
 };
