@@ -171,7 +171,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";
     const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
-    const given = { checkpoint, checkpointNs, parentId, newVersions, isUpdate };
+    const given = { checkpoint, checkpointNs, parentId, newVersions, source: metadata.source };
     const parent =
       parentId === undefined ? undefined : await recall(this.parts, writer, checkpointNs, parentId);
     const known: KnownCheckpoint = {
