@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
-import type { Database, Encryption } from "../../../platform/database/database.ts";
+import type { Queryable } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import { readParts, readCheckpoint, type CheckpointAddress, type ReadParts } from "./part-statements.ts";
 import type { WantedParts } from "./part-bounds.ts";
@@ -9,7 +9,7 @@ import { parseRowText, type TaskWrites } from "../rows/row-text.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { ValueRecord } from "../rows/stored-value.ts";
-import { deltaChannelsOf, type CheckpointBody } from "../rows/checkpoint-body.ts";
+import type { CheckpointBody } from "../rows/checkpoint-body.ts";
 
 export interface LoadedCheckpoint {
   row: CheckpointRow;
@@ -52,9 +52,9 @@ const FETCHES_AT_MOST = 3;
 
 export class CheckpointReader {
   constructor(
-    private readonly database: Database,
+    readonly database: Queryable,
     private readonly cache: ElementCache,
-    private readonly shapes: KnownShapes,
+    readonly shapes: KnownShapes,
   ) {}
 
   /**
@@ -70,7 +70,7 @@ export class CheckpointReader {
     }
     if (found === undefined) return undefined;
     addParts(elements, found);
-    const loaded = { ...this.parse(found.row), elements };
+    const loaded = { ...parseCheckpointRow(this, found.row), elements };
     await this.fetch([loaded], false);
     return loaded;
   }
@@ -119,17 +119,10 @@ export class CheckpointReader {
     withoutWrites: boolean,
   ): ParsedRow | UnreadableRow {
     try {
-      return this.parse(row, only, withoutWrites);
+      return parseCheckpointRow(this, row, only, withoutWrites);
     } catch (error) {
       return { row, error };
     }
-  }
-
-  private parse(encrypted: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
-    const parsed = parseCheckpointRow(encrypted, this.database.encryption, this.shapes, withoutWrites);
-    this.shapes.markStored(encrypted.shape_hash);
-    if (only === undefined) return parsed;
-    return { ...parsed, channels: parsed.channels.filter(([channel]) => only.has(channel)) };
   }
 
   /**
@@ -164,20 +157,22 @@ export class CheckpointReader {
 
 type ParsedRow = Omit<LoadedCheckpoint, "elements">;
 
+/** Without the parts that the row names. */
 export const parseCheckpointRow = (
+  { database, shapes }: { database: Queryable; shapes: KnownShapes },
   encrypted: CheckpointRow,
-  encryption: Encryption,
-  shapes: KnownShapes,
+  only?: ReadonlySet<string>,
   withoutWrites = false,
 ): ParsedRow => {
-  const row = decryptRow(encryption, encrypted);
+  const row = decryptRow(database.encryption, encrypted);
   const shape = shapes.parse(row.shape);
   const { body, channels, writes } = parseRowText(row.record, shape, row.segments);
+  shapes.markStored(row.shape_hash);
   return {
     row,
     body,
-    channels,
-    deltaChannels: deltaChannelsOf(shape),
+    channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
+    deltaChannels: shape[3] ?? [],
     writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
   };
 };

@@ -34,8 +34,9 @@ export const storeChannels = async (
   const channels = new Map<string, StoredValue>();
   for (const [channel, value] of Object.entries(checkpoint.channel_values)) {
     const before = parent?.channels.get(channel);
-    const version = ownField(checkpoint.channel_versions, channel);
-    if (!mayDiffer && !Object.hasOwn(newVersions, channel) && version !== undefined) {
+    const keepsVersion = !mayDiffer && !Object.hasOwn(newVersions, channel);
+    const version = keepsVersion ? ownField(checkpoint.channel_versions, channel) : undefined;
+    if (version !== undefined) {
       if (before !== undefined && ownField(parent?.versions, channel) === version) {
         channels.set(channel, before);
         continue;

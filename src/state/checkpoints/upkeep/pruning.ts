@@ -133,8 +133,8 @@ const neededBy = async (
   let rows = await readRows(queryable, { threadId, checkpointNs, checkpointId: head, limit: 1 });
   while (rows.length > 0) {
     for (const row of rows) {
-      const { channels, writes } = parseCheckpointRow(row, queryable.encryption, shapes);
-      const values = channels.map(([channel]) => channel).filter((channel) => deltaChannels.has(channel));
+      const { channels, writes } = parseCheckpointRow({ database: queryable, shapes }, row, deltaChannels);
+      const values = channels.map(([channel]) => channel);
       walked.push({ checkpointId: row.checkpoint_id, isFirst: row.parent_id === null, values });
       // The writes at the head are for the next checkpoint.
       const isWritten = walked.length > 1 && writes.some(({ channel }) => open.has(channel));

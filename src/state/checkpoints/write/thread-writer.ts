@@ -25,7 +25,8 @@ export class ThreadWriter {
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
-  private readonly deltaChannels = new Map<string, Set<string>>();
+  /** By namespace: what this writer has learned from others than checkpoints. */
+  readonly deltaChannels = new Map<string, ReadonlySet<string>>();
   /** Of all namespaces: ids of a subgraph are compared with those of its parent. */
   private newestId = "";
 
@@ -55,12 +56,8 @@ export class ThreadWriter {
   }
 
   noteDeltaChannels(checkpointNs: string, channels: readonly string[]): void {
-    const noted = this.notedDeltaChannels(checkpointNs);
+    const noted = this.deltaChannels.get(checkpointNs) ?? [];
     if (channels.length > 0) this.deltaChannels.set(checkpointNs, new Set([...noted, ...channels]));
-  }
-
-  notedDeltaChannels(checkpointNs: string): ReadonlySet<string> {
-    return this.deltaChannels.get(checkpointNs) ?? new Set();
   }
 
   learnId(id: string): void {
