@@ -594,6 +594,29 @@ describe("a state in delta channels survives what removes checkpoints", () => {
   });
 });
 
+describe("a prune of a thread with delta channels", () => {
+  const room = withRoom();
+  const stored = async (threadId: string): Promise<string[]> => {
+    const text = `select checkpoint_id from threadloom.checkpoints where thread_id = '${threadId}' and checkpoint_ns = ''`;
+    return (await query<{ checkpoint_id: string }>(room().server, text)).map((row) => row.checkpoint_id);
+  };
+
+  it("removes the ancestors before the snapshots, and hides those whose own state has become incomplete", async () => {
+    const { api, server } = room();
+    const threadId = await api.aThread();
+    const subject = ofServer(server, threadId, "frequent");
+    for (let pair = 0; pair < 3; pair += 1) await turns(subject);
+    const before = await stored(threadId);
+    await prune(room(), threadId);
+    const kept = await stored(threadId);
+    expect(kept.length).toBeLessThan(before.length / 2);
+    const shownIds = new Set((await subject.history()).map(({ id }) => id));
+    const hidden = kept.filter((id) => !shownIds.has(id));
+    expect(hidden.length).toBeGreaterThan(0);
+    for (const id of hidden) expect((await api.get(`/threads/${threadId}/state/${id}`)).status).toBe(404);
+  });
+});
+
 describe("an encrypted state in delta channels survives a prune", () => {
   const room = withRoom(TEST_KEYS);
   it.concurrent.each(SOME)("after %s", (_, way) => survives(room(), "frequent", way, [prune]));
