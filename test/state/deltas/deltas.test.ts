@@ -253,7 +253,6 @@ const WAYS: Record<string, Way> = {
     },
   },
   "several updates": {
-    everywhere: true,
     does: async (s) => {
       await turns(s);
       for (let i = 0; i < 5; i += 1) await s.update(byHand);
@@ -272,7 +271,6 @@ const WAYS: Record<string, Way> = {
     },
   },
   "an update as input": {
-    everywhere: true,
     does: async (s) => {
       await turns(s);
       await s.update({ values: asking(4), node: "__input__" });
@@ -349,7 +347,6 @@ const WAYS: Record<string, Way> = {
     },
   },
   "a question": {
-    everywhere: true,
     does: async (s) => {
       await turns(s);
       await s.run({ input: asking(4, "ask") });
@@ -453,6 +450,7 @@ const GOINGS = {
 const settings = (graphConfigFile: string, { encryptionKeys }: { encryptionKeys?: string[] } = {}) => ({
   graphConfigFile,
   jobsPerWorker: 100,
+  traces: "off" as const,
   pendingRunsPerThread: 1_000,
   writesPerMinute: 100_000,
   runsPerMinute: 100_000,
