@@ -147,8 +147,10 @@ create table runs (
 ) with (fillfactor = 80);
 -- As run_events_with_strings.
 create index runs_with_strings on runs (thread_id) where strings is not null;
--- One run at a time per thread. Also what the sweep for expired leases scans, so that leases need no index.
-create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running';
+-- One run at a time per thread: a run that has begun keeps its thread until it ends, also while it waits for another
+-- process. Also what the sweep for expired leases scans, so that leases need no index.
+create unique index runs_one_begun_per_thread on runs (thread_id)
+  where status = 'running' or (status = 'pending' and attempt > 0);
 -- Runs that may start, by graph and lane, in the order in which they became available: see src/engine/queue/sql/lanes.ts, which has the
 -- same expression. The cost of a claim depends on neither how many runs wait nor why.
 create index runs_claimable on runs (graph_id,
@@ -280,7 +282,7 @@ create trigger assistants_crons after delete on assistants for each row execute 
 -- Which channels and nodes the versions of a checkpoint belong to. Few per graph, whatever the number of threads.
 create table checkpoint_shapes (
   hash     uuid primary key,                 -- the first half of the text's SHA-256
-  shape    text not null,                    -- [[channel, …], [[node, [channel, …]], …]]
+  shape    text not null,                    -- see src/state/checkpoints/rows/checkpoint-body.ts
   metadata jsonb not null default '{}'       -- what the metadata of checkpoints have in common
 );
 
@@ -297,6 +299,7 @@ create table checkpoints (
   record        text not null,               -- versions, channels and writes: see src/state/checkpoints/rows/row-text.ts
   segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
   contents      uuid[],                      -- all content hashes of the channels
+  hidden        boolean,                     -- true after a prune: later checkpoints need it, but its own state is incomplete
   primary key (thread_id, checkpoint_ns, checkpoint_id)
 );
 

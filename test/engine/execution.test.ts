@@ -122,7 +122,7 @@ const anExecutor = (situation: Situation) => {
   } as unknown as Graphs;
   const checkpoints = {
     saver: {},
-    latestOfRun: () => Promise.resolve(undefined),
+    placeOfRun: () => Promise.resolve("none"),
     saverForAttempt: () => ({
       failed: new AbortController().signal,
       endsWithWrites: false,
@@ -229,6 +229,41 @@ const withLostFinish = (): Pick<Situation, "ends"> => ({
   ends: { finish: losingAnswers(createRunEnds(opened.database, NO_CHECKPOINTS).finish) },
 });
 const NO_CHECKPOINTS = { deleteRun: () => Promise.resolve(), deleteThread: () => Promise.resolve() };
+
+describe("what a run has stored", () => {
+  const asking = async (attempt: number, place: "newest" | "overtaken" | "none") => {
+    const asked: string[] = [];
+    const placeOfRun = (_thread: string, runId: string) => {
+      asked.push(runId);
+      return Promise.resolve(place);
+    };
+    const { open, released, row, runId } = await execute({
+      run: { attempt: attempt - 1 },
+      graph: SUCCEEDS,
+      checkpoints: { placeOfRun },
+    });
+    open();
+    await released();
+    const { status, error } = (await row()) ?? {};
+    return { asked: asked.map((id) => id === runId), status, error };
+  };
+
+  test("is not looked for in its first attempt", async () => {
+    expect(await asking(1, "none")).toMatchObject({ asked: [], status: "success" });
+  });
+
+  test.each(["newest", "none"] as const)("is looked for once in a later attempt (%s)", async (place) => {
+    expect(await asking(2, place)).toMatchObject({ asked: [true], status: "success" });
+  });
+
+  test("must be the newest state of its thread, or the run ends with an error", async () => {
+    expect(await asking(2, "overtaken")).toMatchObject({
+      asked: [true],
+      status: "error",
+      error: { error: "RunOvertakenError" },
+    });
+  });
+});
 
 describe("a run whose graph has finished", () => {
   test("is ended, its thread is free, and the next run may start", async () => {

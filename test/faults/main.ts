@@ -34,6 +34,7 @@ import {
 import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
+import { takeovers } from "./scenarios/takeovers.ts";
 import { startTestCluster } from "./test-cluster.ts";
 import { startTestDatabase, type TestDatabase } from "./test-database.ts";
 
@@ -90,6 +91,7 @@ const SCENARIOS: Scenario[] = [
   replacedNode(),
   silentNode(),
   longOutage({ awayMs: 41_000, runsEach: 3 }),
+  takeovers({ rounds: 6 }),
 ];
 
 /** Log lines of the servers that are shown with a failed criterion. */

@@ -97,6 +97,7 @@ interface PageOptions {
 const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) => {
   const values = new ThreadValues();
   const versions = new Map<string, Record<string, number | string>>();
+  const written = new Map<string, ReadonlySet<string>>();
   let loaded = new Map<string, unknown>();
   const at = (checkpointNs: string, checkpointId: string | null) => ({
     configurable: {
@@ -117,8 +118,18 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
     for (const oldest of versions.keys()) {
       if (versions.size <= VERSIONS_KEPT) break;
       versions.delete(oldest);
+      written.delete(oldest);
     }
   };
+
+  /** After a write, only a delta channel has no value. A node that never started may leave writes that start others. */
+  const deltaChannelsOf = (parent: string, { channel_versions, channel_values }: Checkpoint): string[] =>
+    [...(written.get(parent) ?? [])].filter(
+      (channel) =>
+        Object.hasOwn(channel_versions, channel) &&
+        !Object.hasOwn(channel_values, channel) &&
+        !channel.startsWith("branch:to:"),
+    );
 
   /** Keeps values of the previous page. Returns the bytes read. */
   const load = async (rows: readonly SourceCheckpoint[]): Promise<number> => {
@@ -169,6 +180,12 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
     const changed = Object.fromEntries(
       Object.entries(own).filter(([channel, version]) => ownField(before, channel) !== version),
     );
+    if (parentId !== null)
+      saver.noteDeltaChannels(
+        key,
+        checkpointNs,
+        deltaChannelsOf(checkpointKey(checkpointNs, parentId), checkpoint),
+      );
     const metadata = (await values.reviveMetadata(row.metadata)) as CheckpointMetadata;
     await saver.put(at(checkpointNs, parentId), checkpoint, metadata, changed);
     noteVersions(row);
@@ -200,7 +217,9 @@ const createPages = ({ source, saver, sourceId, key, existing }: PageOptions) =>
       for (const row of rows) {
         const own = checkpointKey(row.checkpointNs, row.checkpointId);
         if (!existing.has(own)) await put(row);
-        for (const { taskId, writes } of byCheckpoint.get(own) ?? []) {
+        const tasksHere = byCheckpoint.get(own) ?? [];
+        written.set(own, new Set(tasksHere.flatMap(({ writes }) => writes.map(([channel]) => channel))));
+        for (const { taskId, writes } of tasksHere) {
           await saver.putWrites(at(row.checkpointNs, row.checkpointId), writes, taskId);
         }
       }

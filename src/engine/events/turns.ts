@@ -20,7 +20,7 @@ export interface ThreadHead {
   createdAt: string;
 }
 
-/** Indexes: threads_pkey, runs_one_running_per_thread. */
+/** Indexes: threads_pkey, runs_one_begun_per_thread. */
 const HEADS = statement(
   { threadIds: "uuid[]" },
   (sql) => `select t.thread_id, t.turns - t.unfinished_runs as over, extract(epoch from

@@ -3,7 +3,7 @@ import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { LeaseLostError } from "../../platform/domain/errors.ts";
+import { LeaseLostError, RunOvertakenError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { createTimeSlicer, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
@@ -55,6 +55,17 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
   };
 };
 
+/** Of a later attempt: without a checkpoint of the run it starts over. */
+const continues = async (
+  checkpoints: CheckpointStorage,
+  { thread_id, run_id }: ClaimedRunRow,
+): Promise<boolean> => {
+  const place = await checkpoints.placeOfRun(thread_id, run_id);
+  // LangGraph would continue from the newest checkpoint, and end without the run's own steps.
+  if (place === "overtaken") throw new RunOvertakenError(run_id);
+  return place === "newest";
+};
+
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   slicer: TimeSlicer,
@@ -95,9 +106,7 @@ const startAttempt = (
   };
 
   const execute = async (): Promise<void> => {
-    // Without a checkpoint of the run a later attempt starts over.
-    const resumes =
-      run.attempt > 1 && (await checkpoints.latestOfRun(run.thread_id, run.run_id)) !== undefined;
+    const resumes = run.attempt > 1 && (await continues(checkpoints, run));
     const options = runOptions(run, kwargs, {
       signal: abort.signal,
       resumes,

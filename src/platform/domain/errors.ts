@@ -224,6 +224,17 @@ export class StateLostError extends Error implements WithoutContents {
   }
 }
 
+/** A run can't continue after its process was lost: the newest checkpoint of its thread is not one of its own. */
+export class RunOvertakenError extends Error {
+  constructor(runId: string) {
+    super(
+      `Run '${runId}' lost its process, and before it could continue, its thread got a newer checkpoint of another ` +
+        "origin. Read the thread's history, and create a run from the checkpoint that you want to continue.",
+    );
+    this.name = "RunOvertakenError";
+  }
+}
+
 /** `main` prints the message without a stack and exits with 1. */
 export class StartError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

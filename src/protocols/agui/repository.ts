@@ -49,7 +49,7 @@ const recent = (condition: string): string =>
   `select ${RUN} from (select run_id, status, metadata, created_at from threadloom.runs
     where thread_id = t.thread_id order by created_at desc limit ${SEARCHED_RUNS}) r where ${condition} ${NEWEST}`;
 
-/** Indexes: threads_pkey, runs_by_thread, runs_one_running_per_thread, runs_pending_of_thread. */
+/** Indexes: threads_pkey, runs_by_thread, runs_one_begun_per_thread, runs_pending_of_thread. */
 const THREAD_RUNS = statement(
   { threadId: "uuid", clientRunId: "text", answers: "jsonb", visible: "fragment" },
   (sql) => `select t.status, t.turns, t.interrupts,

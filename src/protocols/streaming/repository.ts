@@ -55,7 +55,7 @@ const IS_HIDDEN = statement(
   where thread_id = ${sql.threadId} and not coalesce(${sql.visible}, false)`,
 );
 
-/** Indexes: threads_pkey, runs_one_running_per_thread. */
+/** Indexes: threads_pkey, runs_one_begun_per_thread. */
 const STANDING = statement(
   ON_THREAD,
   (sql) => `select t.status, t.interrupts, t.turns, greatest(t.turns - t.unfinished_runs,

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../platform/database/database.ts";
 import { ElementCache } from "./lists/element-cache.ts";
 import { CheckpointReader } from "./read/checkpoint-reader.ts";
-import { findLatestOfRun } from "./read/row-statements.ts";
+import { findLatestOfRun, findPlaceOfRun } from "./read/row-statements.ts";
 import { createStateReads } from "./read/state-reads.ts";
 import { KnownShapes } from "./rows/known-shapes.ts";
 import { threadKey } from "./rows/thread-key.ts";
@@ -72,6 +72,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
 
     ...createStateReads(database, parts.reader, logger),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
+    placeOfRun: (threadId, runId) => findPlaceOfRun(database, threadKey(threadId), runId),
 
     deleteRun: (threadId, runId, queryable) =>
       within(queryable, (transaction) => deleteRun(transaction, threadKey(threadId), runId)),
@@ -82,7 +83,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     copyThread: (fromThreadId, toThreadId, queryable = database) =>
       copyThread(queryable, threadKey(fromThreadId), threadKey(toThreadId)),
     keepLatest: (threadId, queryable) =>
-      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId))),
+      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId), shapes)),
     mergeHeadMetadata: (threadId, metadata) =>
       database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
     storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),

@@ -69,6 +69,11 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    * fails now, a reducer may have refused the write.
    */
   readonly endsWithWrites: boolean;
+  /**
+   * What a graph is known to have besides what the saver sees: an update of a state may show nothing of a delta channel
+   * that it does not write.
+   */
+  noteDeltaChannels(threadId: string, checkpointNs: string, channels: readonly string[]): void;
   /** LangGraph's id, or a later one if a newer checkpoint exists. */
   idAfterAll(threadId: string, id: string): string;
   /**
@@ -141,6 +146,9 @@ export interface ThreadStorage {
   pending_writes: { count: number; bytes: number };
 }
 
+/** Whether a run wrote the newest checkpoint of its thread, or only older ones, or none. */
+export type PlaceOfRun = "newest" | "overtaken" | "none";
+
 export interface CheckpointStorage {
   /** Not fenced: for state updates and for reads through the graph. */
   readonly saver: BaseCheckpointSaver;
@@ -182,6 +190,8 @@ export interface CheckpointStorage {
   ): AsyncGenerator<StoredCheckpoint, void, undefined>;
   /** Of the root graph. */
   latestOfRun(threadId: string, runId: string): Promise<string | undefined>;
+  /** Of the root graph. */
+  placeOfRun(threadId: string, runId: string): Promise<PlaceOfRun>;
 
   /** Deletes the run's checkpoints with their writes. */
   deleteRun(threadId: string, runId: string, queryable?: Queryable): Promise<void>;

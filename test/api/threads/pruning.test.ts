@@ -148,3 +148,19 @@ it("a prune between the statements of a history does not affect its reader", asy
   expect(history.map(({ values }) => values.get("notes"))).toEqual(['"short"']);
   expect(statements).toBeGreaterThan(1);
 });
+
+it("a prune of a thread without delta channels takes one statement, besides those that free values", async () => {
+  const id = await aThreadWithNotes();
+  await update(id, { values: { notes: "short" } });
+  const statements: string[] = [];
+  await room.checkpoints.keepLatest(id, {
+    ...room.database,
+    query: (text, values) => {
+      statements.push(text);
+      return room.database.query(text, values);
+    },
+  });
+  expect(statements.filter((text) => !/checkpoint_elements|checkpoint_contents/.test(text))).toHaveLength(1);
+  expect(statements).toHaveLength(3);
+  expect(await historyOf(id)).toHaveLength(1);
+});

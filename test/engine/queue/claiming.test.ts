@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import type { Queue } from "../../../src/engine/queue/queue.ts";
+import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 
@@ -171,12 +171,10 @@ describe("a claim of a suspect", () => {
     expect(await claimedSuspect()).toBeUndefined();
   });
 
-  test("takes none while another run of its thread runs or comes first", async () => {
-    const running = await opened.aRun({});
-    await suspect({ threadId: running.threadId });
-    const first = await waiting({ createdIn: -10 });
-    await suspect({ threadId: first.threadId });
-    expect(await claimedSuspect()).toBeUndefined();
+  test("takes it before older runs of its thread, because it has begun", async () => {
+    const older = await waiting({ createdIn: -10 });
+    const { runId } = await suspect({ threadId: older.threadId });
+    expect(await claimedSuspect()).toBe(runId);
   });
 
   test("gives each run to one worker, however many claim at the same time", async () => {
@@ -196,6 +194,74 @@ describe("a claim of a suspect", () => {
       expect(await claimedSuspect(opened.queueOn(transaction))).toBe(first.runId);
       expect(await claimedSuspect()).toBe(second.runId);
     });
+  });
+});
+
+describe("a run that has begun, and waits for another process,", () => {
+  const begun = (run: QueuedRun = {}) => waiting({ attempt: 1, ...run });
+  const limited = () =>
+    createQueue(database, {
+      maxAttempts: 3,
+      graphIds: ["test", "second"],
+      runningLimits: { perCaller: 0, keyFactor: 1, byGraph: new Map([["test", 5]]) },
+    });
+
+  test.each([
+    ["a claim", () => queue],
+    ["a claim that counts running runs", limited],
+  ])("is taken before older runs of its thread by %s", async (_, from) => {
+    const older = await waiting({ createdIn: -20 });
+    await waiting({ threadId: older.threadId, createdIn: -10, availableIn: -5 });
+    const run = await begun({ threadId: older.threadId });
+    expect(await claimed(10, from())).toEqual([run.runId]);
+  });
+
+  test.each<[string, QueuedRun]>([
+    ["another process has to take", { graph: "elsewhere" }],
+    ["is executed alone, and rests", { attempt: 2, lost: 2 }],
+    ["may not be executed yet, by a clock that was set back", { availableIn: 60 }],
+  ])("keeps other runs of its thread from starting, also one that %s", async (_, run) => {
+    const older = await waiting({ createdIn: -10 });
+    await begun({ threadId: older.threadId, ...run });
+    await waiting({ threadId: older.threadId });
+    expect(await claimed()).toEqual([]);
+    expect(await claimed(10, limited())).toEqual([]);
+  });
+
+  test("keeps its thread when a process says that the next run may start", async () => {
+    const { threadId } = await begun({ availableIn: -5 });
+    const behind = await waiting({ threadId, createdIn: -10, behind: true });
+    await queue.advance(threadId);
+    expect(await queue.advanceForgotten()).toEqual([]);
+    expect((await opened.rows()).get(behind.runId)).toMatchObject({ behind: true });
+  });
+
+  test("is not set aside when it was delayed, but the delayed runs before it are", async () => {
+    const { threadId, runId } = await begun({ createdIn: -10, availableIn: -5 });
+    const older = await waiting({ threadId, createdIn: -20, availableIn: -5 });
+    await queue.putBehind();
+    const rows = await opened.rows();
+    expect([rows.get(runId)?.["behind"], rows.get(older.runId)?.["behind"]]).toEqual([false, true]);
+    expect(await claimed()).toEqual([runId]);
+  });
+
+  test("starts if it was set aside wrongly, whatever waits before it", async () => {
+    const { threadId, runId } = await begun({ behind: true });
+    await waiting({ threadId, createdIn: -10, behind: true });
+    await waiting({ threadId, createdIn: -5 });
+    expect(await claimed()).toEqual([]);
+    expect(await queue.advanceForgotten()).toEqual([{ threadId, runId }]);
+    expect(await claimed()).toEqual([runId]);
+  });
+
+  test("is the only one of its thread that has begun, whatever a process does", async () => {
+    const run = await begun();
+    const other = await waiting({ threadId: run.threadId });
+    const start = database.query(
+      "update threadloom.runs set status = 'running', attempt = 1 where run_id = $1",
+      [other.runId],
+    );
+    await expect(start).rejects.toThrow("runs_one_begun_per_thread");
   });
 });
 

@@ -24,8 +24,8 @@ beforeAll(async () => {
          insert into threadloom.threads (thread_id) select gen_random_uuid() from generate_series(1, $1) returning thread_id)
        insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt,
          available_at)
-       select gen_random_uuid(), thread_id, gen_random_uuid(), 'test', $2, '{}', 'enqueue', 1,
-         now() + make_interval(days => $3) from thread`,
+       select gen_random_uuid(), thread_id, gen_random_uuid(), 'test', $2, '{}', 'enqueue',
+         case when $2 = 'pending' then 0 else 1 end, now() + make_interval(days => $3) from thread`,
       [count, status, delayDays],
     );
   for (let ended = 0; ended < ENDED; ended += AT_ONCE) await fill(AT_ONCE, "success", 0);

@@ -126,7 +126,7 @@ export const openQueue = async (): Promise<OpenQueue> => {
     async aRun(run = {}) {
       const runId = nextId();
       const threadId = run.threadId ?? (await aThread());
-      const attempt = run.attempt ?? 1;
+      const attempt = run.attempt ?? (run.status === "pending" ? 0 : 1);
       await database.query(INSERT, [
         runId,
         threadId,

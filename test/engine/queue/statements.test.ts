@@ -342,10 +342,10 @@ describe("locking", () => {
 describe("of several runs", () => {
   test("only the named ones are ended, or removed if they had ended before", async () => {
     const threadId = await aThread();
-    const pending = () => opened.aRun({ threadId, status: "pending" });
+    const pending = (attempt: number) => opened.aRun({ threadId, status: "pending", attempt });
     const ended = () => opened.aRun({ threadId, status: "success" });
-    const [named, gone] = [await pending(), await ended()];
-    const waits = await pending();
+    const [named, gone] = [await pending(1), await ended()];
+    const waits = await pending(0);
     await ended();
     const changed = await opened.changes(async () => {
       await endingWaiting(undefined)(database, [{ thread_id: threadId, run_id: named.runId }], "taken");

@@ -96,10 +96,10 @@ test("a run that never began has a turn of its own, resumable or not", async () 
 });
 
 test.each(["is handed back", "loses its worker"])(
-  "an attempt that %s is followed by a later one",
+  "an attempt that %s is followed by a later one of its run, and then by older runs that are due",
   async (how) => {
     const threadId = newId();
-    // Older than the running one, and due only when that waits again, so it begins in between.
+    // Older than the running one, and due only when that waits again.
     const late = await createWithThread(
       opened.database,
       ALL_RIGHTS,
@@ -122,14 +122,14 @@ test.each(["is handed back", "loses its worker"])(
     await opened.database.query("update threadloom.runs set available_at = now() where run_id = $1", [
       late?.run_id,
     ]);
-    const between = await claimed();
-    expect(between.run_id).toBe(late?.run_id);
-    await finished(between);
     const again = await claimed();
-    await finished(again);
     expect([again.run_id, again.attempt]).toEqual([first.run_id, 2]);
-    expect(between.turn).toBeGreaterThan(first.turn);
-    expect(again.turn).toBeGreaterThan(between.turn);
+    await finished(again);
+    const after = await claimed();
+    expect(after.run_id).toBe(late?.run_id);
+    await finished(after);
+    expect(again.turn).toBeGreaterThan(first.turn);
+    expect(after.turn).toBeGreaterThan(again.turn);
   },
 );
 

@@ -3,12 +3,12 @@ import { fileURLToPath } from "node:url";
 import type { Scenario } from "../scenario.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const MODEL_TESTS = ["test/engine/strategies.property.test.ts"];
+const MODEL_TESTS = ["test/engine/strategies.property.test.ts", "test/engine/takeovers.property.test.ts"];
 
-/** 12: the test is among the engine's other tests; here it runs once more for its result. */
+/** 12: the tests are among the engine's other tests; here they run once more for their result. */
 export const strategiesAgainstModel = (): Scenario => ({
   number: 12,
-  title: "strategies x create x cancel x finish, drawn by fast-check",
+  title: "strategies x create x cancel x finish x lose x take over, drawn by fast-check",
   criterion: "what the server does is what a model says, under every interleaving",
   async run() {
     return await new Promise((resolve) => {

@@ -8,6 +8,7 @@ import { killedWorkers, stoppedWorker } from "../scenarios/deaths.ts";
 import { changedGraphs } from "../scenarios/deployments.ts";
 import { killedSenders } from "../scenarios/webhooks.ts";
 import { cutStreams, rollingRestart } from "../scenarios/replicas.ts";
+import { takeovers } from "../scenarios/takeovers.ts";
 
 /** The most important fault tests, on a small scale and without their time limits; `npm run test:faults` runs them all. */
 const SCENARIOS: Scenario[] = [
@@ -18,6 +19,7 @@ const SCENARIOS: Scenario[] = [
   cutStreams(),
   changedGraphs(),
   killedSenders({ runs: 2 }),
+  takeovers({ rounds: 2 }),
 ];
 
 let database: FreshDatabase;

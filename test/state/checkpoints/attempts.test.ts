@@ -83,6 +83,27 @@ describe("the saver of an attempt", () => {
     expect(await opened.storage.latestOfRun(run.threadId, randomUUID())).toBeUndefined();
   });
 
+  it("shows whether the newest checkpoint is the run's, or only older ones, whatever subgraphs stored", async () => {
+    const run = await aRunningRun(opened.database);
+    const placeOf = (runId: string) => opened.storage.placeOfRun(run.threadId, runId);
+    expect(await placeOf(run.runId)).toBe("none");
+    const saver = opened.storage.saverForAttempt(run);
+    await put(saver, run.threadId, { a: 1 });
+    await saver.flush();
+    const next = await aRunningRun(opened.database, run.threadId);
+    expect([await placeOf(run.runId), await placeOf(next.runId)]).toEqual(["newest", "none"]);
+    const other = opened.storage.saverForAttempt(next);
+    const inSubgraph = { configurable: { thread_id: run.threadId, checkpoint_ns: "sub:1" } };
+    await other.put(inSubgraph, aCheckpoint({ a: 2 }), metadata, { a: 1 });
+    await other.flush();
+    expect([await placeOf(run.runId), await placeOf(next.runId)]).toEqual(["newest", "none"]);
+    await put(other, run.threadId, { a: 2 });
+    await other.flush();
+    expect([await placeOf(run.runId), await placeOf(next.runId)]).toEqual(["overtaken", "newest"]);
+    await opened.storage.deleteRun(run.threadId, next.runId);
+    expect([await placeOf(run.runId), await placeOf(next.runId)]).toEqual(["newest", "none"]);
+  });
+
   it("stores nothing after another attempt has taken over, and then refuses every checkpoint and read", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);

@@ -42,7 +42,7 @@ export interface WorkingServer {
 const OLDEST = "max(seconds) filter (where seconds >= 0)";
 
 /**
- * Indexes: runs_pending_of_thread, runs_one_running_per_thread. `seconds`: since the run could start; negative for a
+ * Indexes: runs_pending_of_thread, runs_one_begun_per_thread. `seconds`: since the run could start; negative for a
  * scheduled run.
  */
 const WAITING = `with waiting as materialized (
@@ -69,7 +69,7 @@ select (select count(*)::int from waiting) as num_pending,
     'oldest_seconds', oldest) order by pending desc, oldest desc nulls last, thread_id), '[]') from threads) as threads`;
 
 /**
- * A silent server is listed while it holds runs that another server will take over. Index: runs_one_running_per_thread.
+ * A silent server is listed while it holds runs that another server will take over. Index: runs_one_begun_per_thread.
  */
 const SERVERS = `select server_id, coalesce(running, 0) as num_running, seen_at, coalesce(graph_ids, '{}') as graph_ids
   from (select worker_id as server_id, count(*)::int as running from threadloom.runs

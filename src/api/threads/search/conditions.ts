@@ -15,7 +15,7 @@ export interface OrderedFilter extends RowFilter, RowOrder {
 
 /**
  * `status` has no index, because every run would update it. These conditions follow from the status and have one:
- * runs_pending_of_thread, runs_one_running_per_thread, threads_by_resting_status.
+ * runs_pending_of_thread, runs_one_begun_per_thread, threads_by_resting_status.
  */
 const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
   busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'

@@ -67,3 +67,9 @@ export const planOf = (graph: RunnableGraph): GraphPlan | undefined => {
     controlChannels,
   };
 };
+
+/** By name: the project may have another copy of LangGraph. */
+export const deltaChannelsOf = ({ channels }: RunnableGraph): string[] =>
+  Object.entries(channels).flatMap(([name, channel]) =>
+    isChannel(channel) && channel.lc_graph_name === "DeltaChannel" ? [name] : [],
+  );

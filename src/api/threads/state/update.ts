@@ -17,6 +17,7 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
 import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
+import { deltaChannelsOf } from "./graph-plan.ts";
 import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
 import type { ValueClasses } from "../../../state/values/classes.ts";
 import { byGraphCode } from "./graph-code.ts";
@@ -69,6 +70,7 @@ export const createStateWriter = (
     const graph = await byGraphCode(`The graph '${graphId}' could not be built.`, () =>
       graphs.resolve(graphId, configuration, { checkpointer: saver }, "threads.update"),
     );
+    saver.noteDeltaChannels(threadId, "", deltaChannelsOf(graph));
     saver.filter = (tuple, read) => withoutRefused(graph, tuple, read);
     try {
       const configured = {

@@ -20,7 +20,7 @@ const ADVANCE_FORGOTTEN = statement(
   from threads_behind t where t.thread_id is not null and t.place < ${sql.threads}),
 advanced as (
   update threadloom.runs r set behind = false
-  where r.status || '' = 'pending' and r.run_id = any (array(
+  where r.status || '' = 'pending' and r.behind and r.run_id = any (array(
     select (${nextBehind("t.thread_id")}) from threads_behind t where t.thread_id is not null))
   returning r.thread_id, r.run_id)
 select (select thread_id from threads_behind where place = ${sql.threads}) as last,

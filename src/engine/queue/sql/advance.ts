@@ -6,7 +6,7 @@ import { nextBehind } from "./next-of-thread.ts";
 const ADVANCE = statement(
   { threadIds: "uuid[]" },
   (sql) => `update threadloom.runs r set behind = false
-  where r.status || '' = 'pending' and r.run_id = any (array(
+  where r.status || '' = 'pending' and r.behind and r.run_id = any (array(
     select (${nextBehind("t.thread_id")}) from unnest(${sql.threadIds}) as t(thread_id)))`,
 );
 

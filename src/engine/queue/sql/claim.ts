@@ -50,7 +50,7 @@ const next = (sql: Sql, may = "true"): string => `select taken.run_id
   limit (select ${sql.limit})`;
 
 /**
- * Two claimers may read the same snapshot, so only the index runs_one_running_per_thread keeps two runs of a
+ * Two claimers may read the same snapshot, so only the index runs_one_begun_per_thread keeps two runs of a
  * thread from starting. `any(array[…])` forces a lookup by key, even if the planner takes the table for
  * empty. `starts_empty`: a first attempt on a thread without checkpoints. Indexes: runs_pkey,
  * checkpoints_pkey, threads_pkey (`turn`).

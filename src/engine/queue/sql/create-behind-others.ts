@@ -33,7 +33,7 @@ const CONDITIONS = { ...ASSISTANT_VISIBLE, ...THREAD_VISIBLE };
 
 /**
  * → pending, on a thread that may be busy; the caller holds the thread's lock. Indexes: threads_pkey,
- * runs_one_running_per_thread, runs_pending_of_thread.
+ * runs_one_begun_per_thread, runs_pending_of_thread.
  */
 const thread = (
   sql: Parameters<typeof takeThread>[0] & Record<keyof typeof THREAD_PARAMETERS | "afterSeconds", string>,

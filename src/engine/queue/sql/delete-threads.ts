@@ -51,7 +51,7 @@ const deletionText = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>, re
 /**
  * Any status → the row is gone, with its thread; the fence rejects later writes of a running attempt. The
  * cascade follows the statement, so `ended` still sees the runs. Indexes: threads_pkey,
- * runs_pending_of_thread, runs_one_running_per_thread.
+ * runs_pending_of_thread, runs_one_begun_per_thread.
  */
 export const deletingThreads = (record: RecordEnds | undefined) => {
   const deletion =

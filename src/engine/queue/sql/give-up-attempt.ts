@@ -21,7 +21,7 @@ update threadloom.threads t set turns = t.turns + 1 from given_up g where t.thre
 returning t.turns`,
 );
 
-/** Index: runs_one_running_per_thread, 3 buffers. */
+/** Index: runs_one_begun_per_thread, 3 buffers. */
 const KEPT = statement(
   OF_ATTEMPT,
   (sql) => `select cancel_action, lost_attempts from threadloom.runs

@@ -35,7 +35,7 @@ const THREADS_AT_ONCE = 100;
 
 /**
  * The limit is a literal, because the planner can't estimate a parameter. Hidden runs count too, so no
- * statement reads more than a page. Indexes: runs_pending_of_thread, runs_one_running_per_thread.
+ * statement reads more than a page. Indexes: runs_pending_of_thread, runs_one_begun_per_thread.
  */
 const LIST_PAGE = statement(
   {

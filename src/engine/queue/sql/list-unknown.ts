@@ -3,7 +3,7 @@ import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
 
-/** Index: runs_one_running_per_thread (all running runs). */
+/** Index: runs_one_begun_per_thread (all running runs). */
 const LIST_UNKNOWN = statement(
   { workerId: "uuid", known: "uuid[]" },
   (sql) => `select ${EXECUTED_COLUMNS} from threadloom.runs r where r.status = 'running' and r.worker_id

@@ -7,7 +7,7 @@ export type UnfinishedRunRow = EndedRun & { status: "pending" | "running" };
 
 type LockedRunRow = EndedRun & Pick<RunRow, "status" | "delete_thread">;
 
-/** Indexes: runs_pending_of_thread, runs_one_running_per_thread. */
+/** Indexes: runs_pending_of_thread, runs_one_begun_per_thread. */
 const LOCK_UNFINISHED = statement(
   { threadId: "uuid" },
   (sql) => `select ${ENDED_COLUMNS}, r.status from threadloom.runs r

@@ -13,7 +13,7 @@ export const MISSED_HEARTBEAT_PARAMETERS = {
 /**
  * The holder is dead: its lease is over, or half over and the advisory lock of its LISTEN connection is free
  * (platform/database/signals.ts). The lock alone is not enough: a live process may lose that connection.
- * Index: runs_one_running_per_thread (all running runs).
+ * Index: runs_one_begun_per_thread (all running runs).
  */
 export const missesHeartbeats = (sql: { readonly leaseSeconds: string }, seesDeaths: boolean): string =>
   !seesDeaths

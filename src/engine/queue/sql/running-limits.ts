@@ -21,7 +21,7 @@ export const LIMIT_PARAMETERS = {
 
 /**
  * Callers and graphs at their limit. Reads all running runs, so only claims with a limit pay for this. Index:
- * runs_one_running_per_thread.
+ * runs_one_begun_per_thread.
  */
 export const fullOnes = (
   sql: Readonly<Record<keyof typeof LIMIT_PARAMETERS, string>>,

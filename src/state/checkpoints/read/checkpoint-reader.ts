@@ -1,5 +1,5 @@
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
-import type { Database } from "../../../platform/database/database.ts";
+import type { Queryable } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import { readParts, readCheckpoint, type CheckpointAddress, type ReadParts } from "./part-statements.ts";
 import type { WantedParts } from "./part-bounds.ts";
@@ -15,6 +15,8 @@ export interface LoadedCheckpoint {
   row: CheckpointRow;
   body: CheckpointBody;
   channels: Array<[channel: string, record: ValueRecord]>;
+  /** The known ones of the graph. LangGraph puts their values together from the writes of ancestors. */
+  deltaChannels: readonly string[];
   writes: LoadedWrite[];
   elements: ThreadElements;
 }
@@ -50,9 +52,9 @@ const FETCHES_AT_MOST = 3;
 
 export class CheckpointReader {
   constructor(
-    private readonly database: Database,
+    readonly database: Queryable,
     private readonly cache: ElementCache,
-    private readonly shapes: KnownShapes,
+    readonly shapes: KnownShapes,
   ) {}
 
   /**
@@ -68,7 +70,7 @@ export class CheckpointReader {
     }
     if (found === undefined) return undefined;
     addParts(elements, found);
-    const loaded = { ...this.parse(found.row), elements };
+    const loaded = { ...parseCheckpointRow(this, found.row), elements };
     await this.fetch([loaded], false);
     return loaded;
   }
@@ -117,22 +119,10 @@ export class CheckpointReader {
     withoutWrites: boolean,
   ): ParsedRow | UnreadableRow {
     try {
-      return this.parse(row, only, withoutWrites);
+      return parseCheckpointRow(this, row, only, withoutWrites);
     } catch (error) {
       return { row, error };
     }
-  }
-
-  private parse(encrypted: CheckpointRow, only?: ReadonlySet<string>, withoutWrites = false): ParsedRow {
-    const row = decryptRow(this.database.encryption, encrypted);
-    const { body, channels, writes } = parseRowText(row.record, this.shapes.parse(row.shape), row.segments);
-    this.shapes.markStored(row.shape_hash);
-    return {
-      row,
-      body,
-      channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
-      writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
-    };
   }
 
   /**
@@ -166,6 +156,26 @@ export class CheckpointReader {
 }
 
 type ParsedRow = Omit<LoadedCheckpoint, "elements">;
+
+/** Without the parts that the row names. */
+export const parseCheckpointRow = (
+  { database, shapes }: { database: Queryable; shapes: KnownShapes },
+  encrypted: CheckpointRow,
+  only?: ReadonlySet<string>,
+  withoutWrites = false,
+): ParsedRow => {
+  const row = decryptRow(database.encryption, encrypted);
+  const shape = shapes.parse(row.shape);
+  const { body, channels, writes } = parseRowText(row.record, shape, row.segments);
+  shapes.markStored(row.shape_hash);
+  return {
+    row,
+    body,
+    channels: only === undefined ? channels : channels.filter(([channel]) => only.has(channel)),
+    deltaChannels: shape[3] ?? [],
+    writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
+  };
+};
 
 const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 

@@ -88,7 +88,8 @@ const readHead = (isBounded: boolean) =>
 const readAt = (isBounded: boolean) =>
   statement(AT_PARAMETERS, (sql) => {
     const at = `select * from threadloom.checkpoints where thread_id = ${sql.threadId}
-  and checkpoint_ns = ${sql.checkpointNs} and checkpoint_id = ${sql.checkpointId}`;
+  and checkpoint_ns = ${sql.checkpointNs} and checkpoint_id = ${sql.checkpointId}
+  and hidden is null`;
     return checkpointText(sql, at, isBounded);
   });
 const [READ_HEAD, WEIGH_HEAD] = [readHead(false), readHead(true)];

@@ -3,6 +3,7 @@ import { byPart } from "../../../platform/database/queryable.ts";
 import { fragment, statement, type Fragment } from "../../../platform/database/statement.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
+import type { PlaceOfRun } from "../types.ts";
 import { openRecord, openWrites } from "../rows/encryption.ts";
 import { RECORD } from "../rows/separators.ts";
 import { parseTaskWrites, type TaskWrites } from "../rows/row-text.ts";
@@ -87,7 +88,7 @@ const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
 
 const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
   fragment((parameter) => {
-    const conditions = [inThread(filter, parameter)];
+    const conditions = [inThread(filter, parameter), "c.hidden is null"];
     const { checkpointId, beforeCheckpointId, runId, metadata = {} } = filter;
     if (checkpointId !== undefined) conditions.push(`c.checkpoint_id = ${parameter(checkpointId)}::uuid`);
     if (beforeCheckpointId !== undefined)
@@ -217,6 +218,26 @@ export const findLatestOfRun = async (
 ): Promise<string | undefined> => {
   const rows = await LATEST_OF_RUN.query<{ checkpoint_id: string }>(queryable, { threadId, runId });
   return rows[0]?.checkpoint_id;
+};
+
+/** As LATEST_OF_RUN; one row if the run wrote the newest checkpoint. Index: checkpoints_pkey. */
+const PLACE_OF_RUN = statement(
+  { threadId: "uuid", runId: "uuid" },
+  (sql) => `select case when head.run_id = ${sql.runId} then 'newest'
+    when exists (select from threadloom.checkpoints c
+      where c.thread_id = ${sql.threadId} and c.checkpoint_ns = '' and c.run_id = ${sql.runId}) then 'overtaken'
+    else 'none' end as place
+  from (select c.run_id from threadloom.checkpoints c where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ''
+    order by c.checkpoint_id desc limit 1) as head`,
+);
+
+export const findPlaceOfRun = async (
+  queryable: Queryable,
+  threadId: string,
+  runId: string,
+): Promise<PlaceOfRun> => {
+  const rows = await PLACE_OF_RUN.query<{ place: PlaceOfRun }>(queryable, { threadId, runId });
+  return rows[0]?.place ?? "none";
 };
 
 const NEWEST = statement(

@@ -1,4 +1,4 @@
-import type { ChannelVersions, Checkpoint } from "@langchain/langgraph-checkpoint";
+import type { ChannelVersions, Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { Database } from "../../../platform/database/database.ts";
 import { ownField } from "../../../platform/lib/names.ts";
 import { readAllReferences, readReferences } from "../read/value-references.ts";
@@ -17,34 +17,38 @@ export interface GivenCheckpoint {
   checkpointNs: string;
   parentId: string | undefined;
   newVersions: ChannelVersions;
-  /** An update of the state applies earlier writes of tasks without raising a version. */
-  isUpdate: boolean;
+  source: CheckpointMetadata["source"];
 }
 
+/** `parent`: undefined for a first checkpoint. */
 export const storeChannels = async (
   sources: ReferenceSources,
   writer: ThreadWriter,
-  { checkpoint, checkpointNs, parentId, newVersions, isUpdate }: GivenCheckpoint,
+  parent: KnownCheckpoint | undefined,
+  { checkpoint, checkpointNs, newVersions, source }: GivenCheckpoint,
 ): Promise<Map<string, StoredValue>> => {
-  const parent = parentId === undefined ? undefined : await recall(sources, writer, checkpointNs, parentId);
+  const isFork = source === "fork";
+  // An update of the state applies earlier writes of tasks without raising a version, and a copy of it follows its
+  // parent.
+  const mayDiffer = source === "update" || isFork;
   const channels = new Map<string, StoredValue>();
   for (const [channel, value] of Object.entries(checkpoint.channel_values)) {
     const before = parent?.channels.get(channel);
-    const version = ownField(checkpoint.channel_versions, channel);
-    if (!Object.hasOwn(newVersions, channel) && version !== undefined) {
-      const isOfParent = before !== undefined && ownField(parent?.versions, channel) === version;
-      if (isOfParent && !isUpdate) {
+    const keepsVersion = !mayDiffer && !Object.hasOwn(newVersions, channel);
+    const version = keepsVersion ? ownField(checkpoint.channel_versions, channel) : undefined;
+    if (version !== undefined) {
+      if (before !== undefined && ownField(parent?.versions, channel) === version) {
         channels.set(channel, before);
         continue;
       }
-      if (!isOfParent && !(await isStored(sources, writer, checkpointNs, channel, version))) continue;
+      if (!(await isStored(sources, writer, checkpointNs, channel, version))) continue;
     }
-    channels.set(channel, writer.values.storeChannel(channel, value, before));
+    channels.set(channel, writer.values.storeChannel(channel, value, isFork ? undefined : before));
   }
   return channels;
 };
 
-const recall = async (
+export const recall = async (
   { database, shapes }: ReferenceSources,
   writer: ThreadWriter,
   checkpointNs: string,
@@ -57,7 +61,7 @@ const recall = async (
   return row === undefined ? undefined : toKnown(row, shapes);
 };
 
-/** A fork stores such a value again, although it is neither new nor in the parent. */
+/** Such a value is stored again, although it is neither new nor in the parent. */
 const isStored = async (
   { database, shapes }: ReferenceSources,
   writer: ThreadWriter,

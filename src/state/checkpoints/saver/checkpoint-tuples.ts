@@ -20,6 +20,7 @@ import {
   type StoredValue,
   type ValueRecord,
 } from "../rows/stored-value.ts";
+import { deltaChannelsOf } from "../rows/checkpoint-body.ts";
 import { parseRowText } from "../rows/row-text.ts";
 import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 
@@ -61,6 +62,7 @@ export const reviveTuple = async (
   learner?.learn(row.checkpoint_ns, row.checkpoint_id, {
     versions: { ...body.channel_versions },
     channels,
+    deltaChannels: loaded.deltaChannels,
   });
   const pendingWrites: CheckpointPendingWrite[] = [];
   for (const write of loaded.writes) pendingWrites.push(await reviveWrite(write, loaded, classes));
@@ -82,9 +84,13 @@ export const reviveTuple = async (
 };
 
 export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
-  const { body, channels } = parseRowText(record, shapes.parse(shape), segments);
-  const versions = body.channel_versions;
-  return { versions, channels: new Map(channels.map(([channel, value]) => [channel, fromRecord(value)])) };
+  const parsed = shapes.parse(shape);
+  const { body, channels } = parseRowText(record, parsed, segments);
+  return {
+    versions: body.channel_versions,
+    channels: new Map(channels.map(([channel, value]) => [channel, fromRecord(value)])),
+    deltaChannels: deltaChannelsOf(parsed),
+  };
 };
 
 export const reviveWrite = async (

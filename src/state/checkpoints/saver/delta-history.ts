@@ -4,7 +4,7 @@ import { isUuid } from "../../../platform/lib/ids.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 import type { ConfiguredCheckpoint } from "./checkpoint-config.ts";
 import type { CheckpointReader, LoadedWrite } from "../read/checkpoint-reader.ts";
-import { readAncestors, readRows } from "../read/row-statements.ts";
+import { readAncestors } from "../read/row-statements.ts";
 import { reviveRecord, reviveWrite } from "./checkpoint-tuples.ts";
 
 type Histories = Record<string, DeltaChannelHistory>;
@@ -14,7 +14,10 @@ const ANCESTORS_AT_A_TIME = 200;
 export const noHistory = (channels: readonly string[]): Histories =>
   Object.fromEntries(channels.map((channel) => [channel, { writes: [] }]));
 
-/** Oldest first, from the nearest ancestor with a value. Reads 200 ancestors at a time. */
+/**
+ * Oldest first, from the nearest ancestor with a value. Reads 200 ancestors at a time. Without a checkpoint there is no
+ * history: a subgraph may begin anew although its namespace has checkpoints of a later step.
+ */
 export const readDeltaHistory = async (
   { database, reader }: { database: Database; reader: CheckpointReader },
   { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
@@ -24,10 +27,6 @@ export const readDeltaHistory = async (
   const histories = new Map(Object.entries(noHistory(channels)));
   const open = new Set(channels);
   let cursor = checkpointId;
-  if (cursor === undefined) {
-    const [newest] = await readRows(database, { threadId: key, checkpointNs, limit: 1 });
-    cursor = newest?.checkpoint_id;
-  }
   while (cursor !== undefined && isUuid(cursor) && open.size > 0) {
     const rows = await readAncestors(database, key, checkpointNs, cursor, ANCESTORS_AT_A_TIME);
     for await (const loaded of reader.load(rows, { only: new Set(open) })) {

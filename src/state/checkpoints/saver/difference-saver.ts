@@ -21,9 +21,10 @@ import type { KnownShapes } from "../rows/known-shapes.ts";
 import { isReservedMetadata, ownMetadata, type OwnMetadata } from "../rows/metadata.ts";
 import type { TupleFilter } from "../types.ts";
 import { asStorageError } from "../write/storage-error.ts";
-import { ThreadWriter } from "../write/thread-writer.ts";
+import { ThreadWriter, type KnownCheckpoint } from "../write/thread-writer.ts";
 import type { WriteQueueOptions } from "../write/write-queue.ts";
-import { storeChannels } from "./channel-values.ts";
+import { recall, storeChannels } from "./channel-values.ts";
+import { deltaChannelsIn } from "./delta-channels.ts";
 import {
   checkpointOf,
   isReadable,
@@ -170,10 +171,16 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const writer = this.writer(key, false);
     const isUpdate = metadata.source === "update";
     const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
-    const given = { checkpoint, checkpointNs, parentId, newVersions, isUpdate };
-    const channels = await storeChannels(this.parts, writer, given);
-    writer.learn(checkpointNs, checkpoint.id, { versions: { ...checkpoint.channel_versions }, channels });
-    const { queued, newShape } = toQueuedCheckpoint(given, channels, splitMetadata(metadata, this.own), {
+    const given = { checkpoint, checkpointNs, parentId, newVersions, source: metadata.source };
+    const parent =
+      parentId === undefined ? undefined : await recall(this.parts, writer, checkpointNs, parentId);
+    const known: KnownCheckpoint = {
+      versions: { ...checkpoint.channel_versions },
+      channels: await storeChannels(this.parts, writer, parent, given),
+      deltaChannels: deltaChannelsIn(writer, parent, given, metadata),
+    };
+    writer.learn(checkpointNs, checkpoint.id, known);
+    const { queued, newShape } = toQueuedCheckpoint(given, known, splitMetadata(metadata, this.own), {
       runId: this.options.runId,
       shapes: this.parts.shapes,
       encryption: this.parts.database.encryption,
@@ -208,7 +215,9 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     const { config, channels } = options;
     const configured = checkpointOf(config);
     if (configured === undefined) return noHistory(channels);
-    await this.writer(configured.key, false).queue.settled();
+    const writer = this.writer(configured.key, false);
+    writer.noteDeltaChannels(configured.checkpointNs, channels);
+    await writer.queue.settled();
     return readDeltaHistory(this.parts, configured, channels, await this.classesGiven());
   }
 

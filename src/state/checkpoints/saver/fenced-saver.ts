@@ -124,6 +124,10 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     if (newest !== undefined) writer.learnId(newest);
   }
 
+  noteDeltaChannels(threadId: string, checkpointNs: string, channels: readonly string[]): void {
+    this.writer(threadKey(threadId)).noteDeltaChannels(checkpointNs, channels);
+  }
+
   /** LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
   idAfterAll(threadId: string, id: string): string {
     return this.writer(threadKey(threadId)).idAfterAll(id);

@@ -14,14 +14,14 @@ import { composeBody } from "../rows/checkpoint-body.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import type { OwnMetadata } from "../rows/metadata.ts";
 import type { NewShape } from "../rows/new-rows.ts";
-import type { StoredValue } from "../rows/stored-value.ts";
 import type { ValueWriter } from "../rows/value-writer.ts";
 import type { QueuedCheckpoint, QueuedWrites } from "../write/batch.ts";
+import type { KnownCheckpoint } from "../write/thread-writer.ts";
 import type { GivenCheckpoint } from "./channel-values.ts";
 
 export const toQueuedCheckpoint = (
   { checkpoint, checkpointNs, parentId }: GivenCheckpoint,
-  channels: Map<string, StoredValue>,
+  { channels, deltaChannels }: Omit<KnownCheckpoint, "versions">,
   { common, rest }: OwnMetadata,
   {
     runId,
@@ -35,7 +35,7 @@ export const toQueuedCheckpoint = (
     staysOpen: (key: string) => boolean;
   },
 ): { queued: QueuedCheckpoint; newShape: NewShape | undefined } => {
-  const { body, channelNames, shape } = composeBody(checkpoint);
+  const { body, channelNames, shape } = composeBody(checkpoint, deltaChannels);
   const { newShape, hash } = shapes.refer(shape, treeText(encode(common)));
   const key = { checkpoint_ns: checkpointNs, checkpoint_id: checkpoint.id };
   const stored = encryption.encryptedMetadata(encode(rest) as JsonObject, key, staysOpen);

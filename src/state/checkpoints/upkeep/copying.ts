@@ -21,9 +21,9 @@ new_writes as (
   from threadloom.checkpoint_writes where thread_id = ${sql.from}
 )
 insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape,
-  record, segments, contents)
+  record, segments, contents, hidden)
 select ${sql.to}, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record, segments,
-  contents
+  contents, hidden
 from threadloom.checkpoints where thread_id = ${sql.from}`,
 );
 

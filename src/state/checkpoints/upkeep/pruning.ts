@@ -1,54 +1,160 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
+import { parseCheckpointRow } from "../read/checkpoint-reader.ts";
+import { readAncestors, readRows } from "../read/row-statements.ts";
+import { deltaChannelsOf, HAS_DELTA_CHANNELS_OF_S } from "../rows/checkpoint-body.ts";
+import type { KnownShapes } from "../rows/known-shapes.ts";
 import { freeUnreferenced } from "./freeing.ts";
 
+type Sql = Readonly<Record<"threadId", string>>;
+
 /**
- * Keeps the newest checkpoint of the root graph, of subgraphs with their own memory (no colon in the namespace), and of
- * the current step's subgraphs. Also keeps `depth` ancestors for DeltaChannels: as many as the steps since the oldest
- * of their last snapshots (element 1 of a counter; element 0 counts updates).
+ * The newest checkpoint of the root graph, of subgraphs with their own memory (no colon in the namespace), and of the
+ * current step's subgraphs.
  */
-const KEEP_LATEST = statement(
-  { threadId: "uuid" },
-  (sql) => `
-with recursive head as (
+const HEADS = (sql: Sql): string => `
+root as (
   select checkpoint_id from threadloom.checkpoints
   where thread_id = ${sql.threadId} and checkpoint_ns = '' order by checkpoint_id desc limit 1
 ),
 newest as (
-  select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id, parent_id,
-    (select coalesce(max((counter.value -> 1)::integer), 0)
-     from jsonb_each(case jsonb_typeof(metadata -> 'counters_since_delta_snapshot')
-       when 'object' then metadata -> 'counters_since_delta_snapshot' else '{}' end) as counter) as depth
+  select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id
   from threadloom.checkpoints where thread_id = ${sql.threadId}
   order by checkpoint_ns, checkpoint_id desc
 ),
-kept (checkpoint_ns, checkpoint_id, parent_id, depth) as (
-  select n.checkpoint_ns, n.checkpoint_id, n.parent_id, n.depth from newest n
-  where n.checkpoint_ns not like '%:%' or n.checkpoint_id > (select checkpoint_id from head)
-  union all
-  select c.checkpoint_ns, c.checkpoint_id, c.parent_id, kept.depth - 1
-  from kept join threadloom.checkpoints c
-    on c.thread_id = ${sql.threadId} and c.checkpoint_ns = kept.checkpoint_ns and c.checkpoint_id = kept.parent_id
-  where kept.depth > 0
-),
+heads as (
+  select * from newest n
+  where n.checkpoint_ns not like '%:%' or n.checkpoint_id > (select checkpoint_id from root)
+)`;
+
+/** Deletes all but `kept`. */
+const PRUNED = (sql: Sql, condition = "true"): string => `
 gone as (
   delete from threadloom.checkpoints c
-  where c.thread_id = ${sql.threadId} and not exists (
+  where c.thread_id = ${sql.threadId} and ${condition} and not exists (
     select from kept k where k.checkpoint_ns = c.checkpoint_ns and k.checkpoint_id = c.checkpoint_id)
 ),
 gone_writes as (
   delete from threadloom.checkpoint_writes w
-  where w.thread_id = ${sql.threadId} and not exists (
+  where w.thread_id = ${sql.threadId} and ${condition} and not exists (
     select from kept k where k.checkpoint_ns = w.checkpoint_ns and k.checkpoint_id = w.checkpoint_id)
+)`;
+
+const IS_FIRST_KEPT = `not exists (
+    select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`;
+
+/** Changes nothing in a thread with delta channels, and returns its heads with all shapes of their graphs. */
+const KEEP_HEADS = statement(
+  { threadId: "uuid" },
+  (sql) => `
+with ${HEADS(sql)},
+delta as materialized (
+  select from threadloom.checkpoint_shapes s
+  where s.hash in (select shape from threadloom.checkpoints where thread_id = ${sql.threadId})
+    and ${HAS_DELTA_CHANNELS_OF_S}
+),
+kept as (select checkpoint_ns, checkpoint_id from heads),
+${PRUNED(sql, "not exists (select from delta)")},
+first as (
+  update threadloom.checkpoints c set parent_id = null
+  from kept k
+  where c.thread_id = ${sql.threadId} and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
+    and c.parent_id is not null and not exists (select from delta) and ${IS_FIRST_KEPT}
 )
-update threadloom.checkpoints c set parent_id = null
-from kept k
-where c.thread_id = ${sql.threadId} and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
-  and c.parent_id is not null and not exists (
-    select from kept p where p.checkpoint_ns = c.checkpoint_ns and p.checkpoint_id = c.parent_id)`,
+select h.checkpoint_ns, h.checkpoint_id, array(
+    select s.shape from threadloom.checkpoint_shapes s
+    where s.hash in (
+      select shape from threadloom.checkpoints
+      where thread_id = ${sql.threadId} and checkpoint_ns = h.checkpoint_ns)
+  ) as shapes
+from heads h where exists (select from delta)`,
 );
 
-export const keepLatest = async (queryable: Queryable, threadId: string): Promise<void> => {
-  await KEEP_LATEST.query(queryable, { threadId });
+const KEEP = statement(
+  { threadId: "uuid", namespaces: "text[]", checkpointIds: "uuid[]", hidden: "boolean[]" },
+  (sql) => `
+with kept as materialized (
+  select * from unnest(${sql.namespaces}, ${sql.checkpointIds}, ${sql.hidden}) as k (checkpoint_ns, checkpoint_id, hidden)
+),
+${PRUNED(sql)}
+update threadloom.checkpoints c
+set parent_id = case when ${IS_FIRST_KEPT} then null else c.parent_id end, hidden = case when k.hidden then true else c.hidden end
+from kept k
+where c.thread_id = ${sql.threadId} and c.checkpoint_ns = k.checkpoint_ns and c.checkpoint_id = k.checkpoint_id
+  and (k.hidden and c.hidden is null or c.parent_id is not null and ${IS_FIRST_KEPT})`,
+);
+
+interface Head {
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  shapes: string[];
+}
+
+interface Needed {
+  checkpointId: string;
+  /** Its own state needs ancestors that go. */
+  isIncomplete: boolean;
+}
+
+export const keepLatest = async (
+  queryable: Queryable,
+  threadId: string,
+  shapes: KnownShapes,
+): Promise<void> => {
+  const kept: (Needed & { namespace: string })[] = [];
+  for (const head of await KEEP_HEADS.query<Head>(queryable, { threadId })) {
+    const needed = await neededBy(queryable, threadId, shapes, head);
+    kept.push(...needed.map((checkpoint) => ({ ...checkpoint, namespace: head.checkpoint_ns })));
+  }
+  if (kept.length > 0) {
+    await KEEP.query(queryable, {
+      threadId,
+      namespaces: kept.map(({ namespace }) => namespace),
+      checkpointIds: kept.map(({ checkpointId }) => checkpointId),
+      hidden: kept.map(({ isIncomplete }) => isIncomplete),
+    });
+  }
   await freeUnreferenced(queryable, threadId);
+};
+
+const ANCESTORS_AT_A_TIME = 200;
+
+/** The head, and the ancestors from which `readDeltaHistory` takes a value or a write, with all between. */
+const neededBy = async (
+  queryable: Queryable,
+  threadId: string,
+  shapes: KnownShapes,
+  { checkpoint_ns: checkpointNs, checkpoint_id: head, shapes: texts }: Head,
+): Promise<Needed[]> => {
+  const deltaChannels = new Set(texts.flatMap((text) => deltaChannelsOf(shapes.parse(text))));
+  const open = new Set(deltaChannels);
+  const walked: { checkpointId: string; isFirst: boolean; values: string[] }[] = [];
+  let needed = 1;
+  let rows = await readRows(queryable, { threadId, checkpointNs, checkpointId: head, limit: 1 });
+  while (rows.length > 0) {
+    for (const row of rows) {
+      const { channels, writes } = parseCheckpointRow({ database: queryable, shapes }, row, deltaChannels);
+      const values = channels.map(([channel]) => channel);
+      walked.push({ checkpointId: row.checkpoint_id, isFirst: row.parent_id === null, values });
+      // The writes at the head are for the next checkpoint.
+      const isWritten = walked.length > 1 && writes.some(({ channel }) => open.has(channel));
+      if (isWritten || values.some((channel) => open.has(channel))) needed = walked.length;
+      for (const channel of values) open.delete(channel);
+      if (open.size === 0) break;
+    }
+    const last = walked[walked.length - 1];
+    if (open.size === 0 || last === undefined) break;
+    rows = await readAncestors(queryable, threadId, checkpointNs, last.checkpointId, ANCESTORS_AT_A_TIME);
+  }
+  const kept = walked.slice(0, needed);
+  const complete = kept[needed - 1]?.isFirst ? needed : completeIn(kept.map(({ values }) => values));
+  return kept.map(({ checkpointId }, index) => ({ checkpointId, isIncomplete: index >= complete }));
+};
+
+/** How many checkpoints, from the newest, find a value of each channel that has one. */
+const completeIn = (values: readonly (readonly string[])[]): number => {
+  const oldest = new Map<string, number>();
+  for (const [index, channels] of values.entries())
+    for (const channel of channels) oldest.set(channel, index);
+  return Math.min(values.length, ...[...oldest.values()].map((index) => index + 1));
 };

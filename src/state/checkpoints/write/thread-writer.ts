@@ -12,6 +12,7 @@ import { WriteQueue, type WriteQueueOptions } from "./write-queue.ts";
 export interface KnownCheckpoint {
   versions: ChannelVersions;
   channels: Map<string, StoredValue>;
+  deltaChannels: readonly string[];
 }
 
 /** A parent is nearly always the previous checkpoint; subgraphs and forks need some more. */
@@ -24,6 +25,8 @@ export class ThreadWriter {
   readonly queue: WriteQueue;
   private readonly known = new Map<string, KnownCheckpoint>();
   private readonly writtenNs = new Set<string>();
+  /** By namespace: what this writer has learned from others than checkpoints. */
+  readonly deltaChannels = new Map<string, ReadonlySet<string>>();
   /** Of all namespaces: ids of a subgraph are compared with those of its parent. */
   private newestId = "";
 
@@ -50,6 +53,11 @@ export class ThreadWriter {
 
   hasWritten(checkpointNs: string): boolean {
     return this.writtenNs.has(checkpointNs);
+  }
+
+  noteDeltaChannels(checkpointNs: string, channels: readonly string[]): void {
+    const noted = this.deltaChannels.get(checkpointNs) ?? [];
+    if (channels.length > 0) this.deltaChannels.set(checkpointNs, new Set([...noted, ...channels]));
   }
 
   learnId(id: string): void {
