@@ -81,7 +81,12 @@ export class UnreadableError extends Error {
 export interface LangGraphSide extends Side {
   /** Of the thread's checkpoints, the newest first: cheaper than its history. */
   ids(): string[];
+  /** Whether the newest checkpoint has the update of a command beside it, which only snapshots of the state apply. */
+  hasCommand(): boolean;
 }
+
+/** LangGraph's task id for the update of a command. */
+const COMMAND = "00000000-0000-0000-0000-000000000000";
 
 /** LangGraph alone, with its own checkpointer: the oracle. */
 export const createLangGraphSide = (): LangGraphSide => {
@@ -156,6 +161,11 @@ export const createLangGraphSide = (): LangGraphSide => {
     }
   };
 
+  const ids = (): string[] =>
+    Object.keys(saver.storage[threadId]?.[""] ?? {})
+      .sort()
+      .reverse();
+
   return {
     async begin(history) {
       graphName = history.graph;
@@ -211,10 +221,11 @@ export const createLangGraphSide = (): LangGraphSide => {
       }
     },
 
-    ids: () =>
-      Object.keys(saver.storage[threadId]?.[""] ?? {})
-        .sort()
-        .reverse(),
+    ids,
+    hasCommand: () =>
+      Object.values(saver.writes[JSON.stringify([threadId, "", ids()[0]])] ?? {}).some(
+        ([task]) => task === COMMAND,
+      ),
     head: async () => await read({}),
     at: async (_reader, id) => await read({ checkpoint_id: id }),
 
