@@ -34,6 +34,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "api/runs/creation/granted.ts: (asked as Record<string, unknown>)[name]":
     "compared with what a handler has put there; what is inherited would be found to differ",
   "state/values/comparing.ts: (one as Properties)[key]": "a key of just that object",
+  "state/values/comparing.ts: stored[key]": "a key of just that object",
   "state/values/comparing.ts: (tree as Properties)[key]":
     "compared with a text or a number, which nothing inherited is",
   "platform/lib/properties.ts: target[name] = value": "`__proto__` is dealt with before",
