@@ -84,6 +84,23 @@ describe("a thread on two servers has the states that LangGraph alone gives it",
     expect(difference).toBeUndefined();
   });
 
+  it("after a run at an earlier checkpoint at which nothing is due, while a question waits at the newest", async () => {
+    const input = { plan: { route: "one", b: [{ act: "ask", count: 1 }] } };
+    const difference = await compareHistory(
+      {
+        graph: "shop",
+        supersteps: [],
+        operations: [
+          { do: "update", values: { log: ["by hand"] }, as: "d", ...COMMON },
+          { do: "run", input, ...COMMON },
+          { do: "run", input: null, at: 3, ...COMMON },
+        ],
+      },
+      servers.send,
+    );
+    expect(difference).toBeUndefined();
+  });
+
   it("after a falsy answer to the questions of an earlier checkpoint", async () => {
     const input = { plan: { route: "both", b: [{ act: "ask", count: 2 }] } };
     const difference = await compareHistory(

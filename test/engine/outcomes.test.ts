@@ -62,6 +62,14 @@ test("a graph that finished leaves its thread idle, and its state is not read", 
   expect(outcome).toEqual({ status: "success", error: null, threadStatus: "idle", interrupts: "{}" });
 });
 
+test("a graph that had nothing to do at an earlier checkpoint leaves its thread waiting for an answer", async () => {
+  const { outcomes } = outcomesBy(() => Promise.resolve({ getState: () => Promise.resolve(WAITING) }));
+  const run = { ...RUN, kwargs: { checkpoint: { checkpoint_id: "earlier" } } };
+  const outcome = await outcomes.of(run, completed(false));
+  expect(outcome).toMatchObject({ status: "success", error: null, threadStatus: "interrupted" });
+  expect(JSON.parse(outcome.interrupts)).toEqual({ asks: [{ id: "i", value: "why?" }] });
+});
+
 test("a graph with interrupts leaves its thread interrupted, with the pending interrupts by task", async () => {
   const { outcome } = await outcomeOf(completed(true), { ...WAITING, next: [] });
   expect(outcome).toMatchObject({ status: "success", threadStatus: "interrupted" });

@@ -15,6 +15,7 @@ import { toWireJson } from "../../state/values/wire-json.ts";
 import type { GraphResult } from "../executors/executor.ts";
 import type { ResumeRefusal } from "../executors/strict-resume.ts";
 import type { RunOutcome } from "../queue/attempts.ts";
+import type { RunKwargs } from "../queue/kwargs.ts";
 import { graphConfiguration } from "../executors/run-options.ts";
 
 export interface OutcomesParts {
@@ -38,6 +39,10 @@ const sentenceOf = ({ interrupt_ids: [id, ...others] }: ResumeRefusal): string =
   id === undefined
     ? "The thread waits for no answer."
     : `Interrupt '${id}'${others.length === 0 ? "" : ` (and ${others.length} more)`} does not wait for an answer.`;
+
+/** A run from an earlier checkpoint at which nothing is due stores nothing: what waits at the newest one goes on waiting. */
+const mayLeaveNewest = ({ kwargs }: ExecutedRunRow): boolean =>
+  (kwargs as unknown as RunKwargs).checkpoint !== undefined;
 
 export const createOutcomes = ({
   database,
@@ -124,7 +129,9 @@ export const createOutcomes = ({
           error: null,
           ...(result.interrupts !== undefined
             ? { ...(await threadStateOf(run, "interrupted")), threadStatus: "interrupted" }
-            : { threadStatus: "idle", interrupts: "{}" }),
+            : mayLeaveNewest(run)
+              ? await threadStateOf(run, "idle")
+              : { threadStatus: "idle", interrupts: "{}" }),
         };
       case "failed":
         return failed("error", errorForClients(result.error));
