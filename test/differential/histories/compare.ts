@@ -3,7 +3,7 @@ import { createLangGraphSide, UnreadableError, type LangGraphSide } from "./lang
 import type { History, Operation } from "./operations.ts";
 import { createServerSide, ServerFault, type Send, type ServerSide } from "./server-side.ts";
 import { KEEPER, type Outcome, type Side } from "./side.ts";
-import type { Seen, View } from "./views.ts";
+import { withoutIds, type Seen, type View } from "./views.ts";
 
 export interface Difference {
   /** The operation's place in the history; -1: the creation of the thread. */
@@ -65,7 +65,7 @@ const comparable = (outcome: Outcome, isOneOfSeveral: boolean): unknown => {
     case "values":
       return { ...outcome, interrupts: outcome.interrupts.map((value) => JSON.stringify(value)).sort() };
     case "failed":
-      return isOneOfSeveral ? {} : outcome.message.slice(0, MESSAGE_LENGTH);
+      return isOneOfSeveral ? {} : withoutIds(outcome.message.slice(0, MESSAGE_LENGTH));
     default:
       return {};
   }

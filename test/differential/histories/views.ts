@@ -62,7 +62,8 @@ export interface StateJson {
 }
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-const withoutIds = (value: unknown): unknown =>
+/** Paths and messages name tasks. */
+export const withoutIds = (value: unknown): unknown =>
   JSON.parse((JSON.stringify(value) ?? "null").replaceAll(UUID, "*")) as unknown;
 
 const valuesOf = (questions: readonly Question[]): unknown[] => questions.map(({ value }) => value ?? null);
@@ -73,7 +74,7 @@ const viewOf = (state: StateJson): View => ({
   tasks: state.tasks.map((task) => ({
     name: task.name,
     path: withoutIds(task.path),
-    error: task.error,
+    error: withoutIds(task.error),
     interrupts: valuesOf(task.interrupts),
     result: task.result,
     state: task.state === null ? null : viewOf(task.state),
