@@ -47,6 +47,7 @@ export const WITH_PROCESSES = [
   "test/engine/lost-workers.test.ts",
   "test/engine/traces/killed-servers.test.ts",
   "test/engine/events/before-checkpoints.test.ts",
+  "test/engine/events/before-failure.test.ts",
   "test/engine/events/protocol/graph-processes.test.ts",
   "test/engine/events/thread-recovery.test.ts",
   "test/graphs/langsmith/langsmith.test.ts",
