@@ -7,7 +7,6 @@ import type { GraphEnd } from "../events/protocol/subgraphs.ts";
 import type { EventPublisher } from "../events/event-publisher.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
-import { toWireJson } from "../../state/values/wire-json.ts";
 
 interface Observed {
   values: unknown;
@@ -83,7 +82,7 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
   let writesLeft = WRITES_WITHOUT_YIELD;
 
   const publish = (streamed: Streamed): void => {
-    if (!isChunk(streamed)) return sink.emit("events", () => toWireJson(streamed));
+    if (!isChunk(streamed)) return publisher.publishInner(streamed);
     observe(observed, streamed);
     publisher.publish(streamed);
   };

@@ -53,8 +53,15 @@ const failing = tool(
   { name: "failing", description: "Always fails." },
 );
 
+const refused = tool(
+  () => {
+    throw Object.assign(new Error('relation "secret" does not exist'), { code: "42P01", routine: "" });
+  },
+  { name: "refused", description: "A database refuses its statement." },
+);
+
 const State = Annotation.Root({
-  how: Annotation<"tokens" | "events" | "burst" | "tool">(),
+  how: Annotation<"tokens" | "events" | "burst" | "tool" | "database">(),
   count: Annotation<number>(),
   bytes: Annotation<number>(),
   /** Until the run is stopped. */
@@ -66,8 +73,9 @@ const breaks = async (
   config: LangGraphRunnableConfig,
 ): Promise<typeof State.Update> => {
   const text = "x".repeat(state.bytes);
-  if (state.how === "tool")
-    await failing.invoke({ type: "tool_call", name: "failing", id: "call", args: {} }, config);
+  const call = { type: "tool_call", id: "call", args: {} } as const;
+  if (state.how === "tool") await failing.invoke({ ...call, name: "failing" }, config);
+  if (state.how === "database") await refused.invoke({ ...call, name: "refused" }, config);
   if (state.how === "tokens") for await (const _ of await new LongModel(state).stream("hi", config));
   else
     for (let index = 0; index < state.count; index += 1) {
