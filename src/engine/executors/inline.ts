@@ -199,6 +199,8 @@ const startAttempt = (
               () => thrown,
               (refused: unknown) => refused,
             );
+      // The graph itself has not failed if its events were refused.
+      abort.abort(error);
       const isLost = error instanceof LeaseLostError;
       if (stopReason === undefined && !isLost) intake.end("failed", () => errorForClients(error));
       else intake.end(endOfStopped(stopReason));
