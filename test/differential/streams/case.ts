@@ -1,0 +1,128 @@
+/** What a drawn case may be: a graph, what its runs are asked for, and the runs of one thread. */
+import fc from "fast-check";
+import type { Deed, Step } from "./graph.ts";
+
+export const MODES = [
+  "values",
+  "updates",
+  "messages-tuple",
+  "messages",
+  "custom",
+  "tasks",
+  "checkpoints",
+  "debug",
+  "tools",
+  "events",
+] as const;
+export type Mode = (typeof MODES)[number];
+
+export type Turn =
+  | { gives: "input"; text: string }
+  /** Continues where the thread stopped. */
+  | { gives: "nothing" }
+  /** Answers what waits; without a question it is an input. */
+  | { gives: "answer"; answer: string; byId: boolean }
+  | { gives: "update"; text: string };
+
+export interface StreamCase {
+  steps: Step[];
+  modes: Mode[];
+  subgraphs: boolean;
+  resumable: boolean;
+  durability: "sync" | "async" | "exit";
+  turns: Turn[];
+}
+
+const think = fc.record({
+  does: fc.constant("think" as const),
+  tokens: fc.integer({ min: 1, max: 12 }),
+  named: fc.boolean(),
+  fails: fc.constantFrom(false, false, false, true),
+});
+const write = fc.record({
+  does: fc.constant("write" as const),
+  events: fc.integer({ min: 1, max: 6 }),
+  characters: fc.constantFrom(1, 10, 500),
+  atOnce: fc.boolean(),
+});
+/** More than the graph may be ahead of the log and the readers. */
+const writeMuch = fc.record({
+  does: fc.constant("write" as const),
+  events: fc.integer({ min: 20, max: 40 }),
+  characters: fc.constant(100_000),
+  atOnce: fc.boolean(),
+});
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ does: "say" as const }) },
+  { weight: 3, arbitrary: fc.constant({ does: "log" as const }) },
+  { weight: 4, arbitrary: think },
+  { weight: 4, arbitrary: write },
+  { weight: 1, arbitrary: writeMuch },
+  {
+    weight: 2,
+    arbitrary: fc.record({ does: fc.constant("ask" as const), times: fc.integer({ min: 1, max: 2 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("use" as const),
+      pieces: fc.integer({ min: 0, max: 3 }),
+      fails: fc.constantFrom(false, false, true),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ does: "fail" as const }) },
+);
+
+const { steps } = fc.letrec<{ steps: Step[]; step: Step }>((tie) => ({
+  steps: fc.array(tie("step"), { minLength: 1, maxLength: 4, depthIdentifier: "steps" }),
+  step: fc.oneof(
+    { depthSize: "small", depthIdentifier: "steps", maxDepth: 2 },
+    { weight: 6, arbitrary: deed },
+    { weight: 1, arbitrary: fc.constant({ does: "jump" as const }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        does: fc.constant("beside" as const),
+        deeds: fc.array(deed, { minLength: 2, maxLength: 3 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        does: fc.constant("send" as const),
+        times: fc.integer({ min: 1, max: 3 }),
+        deed,
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        does: fc.constant("inside" as const),
+        steps: tie("steps"),
+        called: fc.boolean(),
+      }),
+    },
+  ),
+}));
+
+const text = fc.constantFrom("a", "b", "ü");
+const laterTurn: fc.Arbitrary<Turn> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ gives: fc.constant("answer" as const), answer: text, byId: fc.boolean() }),
+  },
+  { weight: 2, arbitrary: fc.record({ gives: fc.constant("input" as const), text }) },
+  { weight: 1, arbitrary: fc.constant({ gives: "nothing" as const }) },
+  { weight: 1, arbitrary: fc.record({ gives: fc.constant("update" as const), text }) },
+);
+
+export const streamCase: fc.Arbitrary<StreamCase> = fc.record({
+  steps,
+  modes: fc.uniqueArray(fc.constantFrom(...MODES), { minLength: 1, maxLength: 4 }),
+  subgraphs: fc.boolean(),
+  resumable: fc.boolean(),
+  durability: fc.constantFrom("sync" as const, "async" as const, "exit" as const),
+  turns: fc
+    .tuple(fc.record({ gives: fc.constant("input" as const), text }), fc.array(laterTurn, { maxLength: 2 }))
+    .map(([first, later]) => [first, ...later]),
+});
