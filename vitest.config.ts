@@ -99,6 +99,7 @@ export const THOROUGH = [
   "test/state/checkpoints/memory.test.ts",
   "test/state/checkpoints/object-store-server.test.ts",
   "test/contract/values.test.ts",
+  "test/differential/streams.test.ts",
   "test/platform/database/large-pages.test.ts",
   "test/platform/database/row-types.test.ts",
   "test/engine/events/large-events.test.ts",

@@ -96,7 +96,7 @@ class Listener extends BaseCallbackHandler {
   override name = "listener";
 }
 
-export const createAlone = ({ steps, modes, subgraphs, durability }: StreamCase) => {
+export const createAlone = ({ steps, modes, subgraphs, durability, stops }: StreamCase) => {
   const graph = drawnGraph(steps, new WaitingSaver());
   const configurable = { thread_id: newId() };
   const streamMode = [
@@ -139,6 +139,8 @@ export const createAlone = ({ steps, modes, subgraphs, durability }: StreamCase)
         streamMode,
         subgraphs,
         durability,
+        ...(stops === "before" && { interruptBefore: "*" as const }),
+        ...(stops === "after" && { interruptAfter: "*" as const }),
         runId,
         callbacks: [new Listener()],
         signal: new AbortController().signal,

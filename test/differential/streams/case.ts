@@ -30,34 +30,39 @@ export interface StreamCase {
   subgraphs: boolean;
   resumable: boolean;
   durability: "sync" | "async" | "exit";
+  /** Every step, before or after it. */
+  stops: "never" | "before" | "after";
   turns: Turn[];
 }
 
+const fails = fc.constantFrom(false, false, false, true);
 const think = fc.record({
   does: fc.constant("think" as const),
   tokens: fc.integer({ min: 1, max: 12 }),
   named: fc.boolean(),
-  fails: fc.constantFrom(false, false, false, true),
+  fails,
 });
 const write = fc.record({
   does: fc.constant("write" as const),
   events: fc.integer({ min: 1, max: 6 }),
   characters: fc.constantFrom(1, 10, 500),
   atOnce: fc.boolean(),
+  fails,
 });
 /** More than the graph may be ahead of the log and the readers. */
 const writeMuch = fc.record({
   does: fc.constant("write" as const),
-  events: fc.integer({ min: 20, max: 40 }),
+  events: fc.integer({ min: 12, max: 20 }),
   characters: fc.constant(100_000),
   atOnce: fc.boolean(),
+  fails: fc.boolean(),
 });
 const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ does: "say" as const }) },
   { weight: 3, arbitrary: fc.constant({ does: "log" as const }) },
   { weight: 4, arbitrary: think },
   { weight: 4, arbitrary: write },
-  { weight: 1, arbitrary: writeMuch },
+  { weight: 2, arbitrary: writeMuch },
   {
     weight: 2,
     arbitrary: fc.record({ does: fc.constant("ask" as const), times: fc.integer({ min: 1, max: 2 }) }),
@@ -67,7 +72,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({
       does: fc.constant("use" as const),
       pieces: fc.integer({ min: 0, max: 3 }),
-      fails: fc.constantFrom(false, false, true),
+      fails,
     }),
   },
   { weight: 1, arbitrary: fc.constant({ does: "fail" as const }) },
@@ -77,7 +82,7 @@ const { steps } = fc.letrec<{ steps: Step[]; step: Step }>((tie) => ({
   steps: fc.array(tie("step"), { minLength: 1, maxLength: 4, depthIdentifier: "steps" }),
   step: fc.oneof(
     { depthSize: "small", depthIdentifier: "steps", maxDepth: 2 },
-    { weight: 6, arbitrary: deed },
+    { weight: 8, arbitrary: deed },
     { weight: 1, arbitrary: fc.constant({ does: "jump" as const }) },
     {
       weight: 1,
@@ -95,7 +100,7 @@ const { steps } = fc.letrec<{ steps: Step[]; step: Step }>((tie) => ({
       }),
     },
     {
-      weight: 2,
+      weight: 4,
       arbitrary: fc.record({
         does: fc.constant("inside" as const),
         steps: tie("steps"),
@@ -122,6 +127,10 @@ export const streamCase: fc.Arbitrary<StreamCase> = fc.record({
   subgraphs: fc.boolean(),
   resumable: fc.boolean(),
   durability: fc.constantFrom("sync" as const, "async" as const, "exit" as const),
+  stops: fc.oneof(
+    { weight: 6, arbitrary: fc.constant("never" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("before" as const, "after" as const) },
+  ),
   turns: fc
     .tuple(fc.record({ gives: fc.constant("input" as const), text }), fc.array(laterTurn, { maxLength: 2 }))
     .map(([first, later]) => [first, ...later]),

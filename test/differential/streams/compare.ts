@@ -47,7 +47,7 @@ export const compareStreams = async (
   url: string,
   streamCase: StreamCase,
 ): Promise<{ streams: number; events: number }> => {
-  const { steps, modes, subgraphs, resumable, durability, turns } = streamCase;
+  const { steps, modes, subgraphs, resumable, durability, stops, turns } = streamCase;
   const alone = createAlone(streamCase);
   const api = apiOf({ url });
   const threadId = newId();
@@ -55,7 +55,7 @@ export const compareStreams = async (
   let events = 0;
 
   const interruptIdsThere = async (): Promise<string[]> =>
-    Object.values((await api.thread(threadId)).interrupts).flatMap((waiting) => waiting.map(({ id }) => id));
+    (await api.state(threadId)).tasks.flatMap(({ interrupts }) => interrupts.map(({ id }) => id));
 
   for (const [index, turn] of turns.entries()) {
     const what = `The stream of run ${index}`;
@@ -70,6 +70,7 @@ export const compareStreams = async (
         stream_subgraphs: subgraphs,
         stream_resumable: resumable,
         durability,
+        ...(stops === "never" ? {} : { [`interrupt_${stops}`]: "*" }),
         if_not_exists: "create",
       },
     });

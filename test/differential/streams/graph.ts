@@ -23,7 +23,7 @@ export type Deed =
   | { does: "say" }
   | { does: "log" }
   | { does: "think"; tokens: number; named: boolean; fails: boolean }
-  | { does: "write"; events: number; characters: number; atOnce: boolean }
+  | { does: "write"; events: number; characters: number; atOnce: boolean; fails: boolean }
   | { does: "ask"; times: number }
   | { does: "use"; pieces: number; fails: boolean }
   | { does: "fail" };
@@ -116,6 +116,8 @@ const actOf =
           if (!deed.atOnce) await turns(1);
           config.writer?.({ path, index, text: "x".repeat(deed.characters) });
         }
+        await turns(2);
+        if (deed.fails) throw new Error(`${path} failed after it wrote.`);
         return { log: [`${path} wrote`] };
       case "ask": {
         const answers: unknown[] = [];
