@@ -40,6 +40,7 @@ const think = fc.record({
   does: fc.constant("think" as const),
   tokens: fc.integer({ min: 1, max: 12 }),
   named: fc.boolean(),
+  quiet: fc.constantFrom(false, false, false, true),
   fails,
 });
 const write = fc.record({
@@ -57,7 +58,7 @@ const writeMuch = fc.record({
   atOnce: fc.boolean(),
   fails: fc.boolean(),
 });
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const simpleDeed = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ does: "say" as const }) },
   { weight: 3, arbitrary: fc.constant({ does: "log" as const }) },
   { weight: 4, arbitrary: think },
@@ -75,20 +76,26 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       fails,
     }),
   },
+  { weight: 1, arbitrary: fc.constant({ does: "tell" as const }) },
   { weight: 1, arbitrary: fc.constant({ does: "fail" as const }) },
 );
 
-const { steps } = fc.letrec<{ steps: Step[]; step: Step }>((tie) => ({
+const { steps } = fc.letrec<{ steps: Step[]; step: Step; deed: Deed }>((tie) => ({
   steps: fc.array(tie("step"), { minLength: 1, maxLength: 4, depthIdentifier: "steps" }),
+  deed: fc.oneof(
+    { depthSize: "small", depthIdentifier: "steps", maxDepth: 2 },
+    { weight: 8, arbitrary: simpleDeed },
+    { weight: 1, arbitrary: fc.record({ does: fc.constant("call" as const), steps: tie("steps") }) },
+  ),
   step: fc.oneof(
     { depthSize: "small", depthIdentifier: "steps", maxDepth: 2 },
-    { weight: 8, arbitrary: deed },
+    { weight: 8, arbitrary: tie("deed") },
     { weight: 1, arbitrary: fc.constant({ does: "jump" as const }) },
     {
       weight: 1,
       arbitrary: fc.record({
         does: fc.constant("beside" as const),
-        deeds: fc.array(deed, { minLength: 2, maxLength: 3 }),
+        deeds: fc.array(tie("deed"), { minLength: 2, maxLength: 3 }),
       }),
     },
     {
@@ -96,16 +103,12 @@ const { steps } = fc.letrec<{ steps: Step[]; step: Step }>((tie) => ({
       arbitrary: fc.record({
         does: fc.constant("send" as const),
         times: fc.integer({ min: 1, max: 3 }),
-        deed,
+        deed: tie("deed"),
       }),
     },
     {
-      weight: 4,
-      arbitrary: fc.record({
-        does: fc.constant("inside" as const),
-        steps: tie("steps"),
-        called: fc.boolean(),
-      }),
+      weight: 3,
+      arbitrary: fc.record({ does: fc.constant("inside" as const), steps: tie("steps") }),
     },
   ),
 }));

@@ -1,6 +1,7 @@
 /** Builds the graph of a drawn case, for the server and for LangGraph alone. */
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { SimpleChatModel } from "@langchain/core/language_models/chat_models";
+import { dispatchCustomEvent } from "@langchain/core/callbacks/dispatch";
 import { AIMessage, AIMessageChunk, ToolMessage, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk } from "@langchain/core/outputs";
 import { tool } from "@langchain/core/tools";
@@ -22,10 +23,14 @@ import {
 export type Deed =
   | { does: "say" }
   | { does: "log" }
-  | { does: "think"; tokens: number; named: boolean; fails: boolean }
+  | { does: "think"; tokens: number; named: boolean; quiet: boolean; fails: boolean }
   | { does: "write"; events: number; characters: number; atOnce: boolean; fails: boolean }
   | { does: "ask"; times: number }
   | { does: "use"; pieces: number; fails: boolean }
+  /** A custom event of LangChain. */
+  | { does: "tell" }
+  /** A graph that the node calls. */
+  | { does: "call"; steps: Step[] }
   | { does: "fail" };
 
 export type Step =
@@ -33,7 +38,7 @@ export type Step =
   | { does: "jump" }
   | { does: "beside"; deeds: Deed[] }
   | { does: "send"; times: number; deed: Deed }
-  | { does: "inside"; steps: Step[]; called: boolean };
+  | { does: "inside"; steps: Step[] };
 
 const State = Annotation.Root({
   ...MessagesAnnotation.spec,
@@ -110,7 +115,14 @@ const actOf =
       case "log":
         return { log: [`${path} after ${log.length}`] };
       case "think":
-        return { messages: [await new DrawnModel(path, deed).invoke(messages, config)] };
+        return {
+          messages: [
+            await new DrawnModel(path, deed).invoke(messages, {
+              ...config,
+              ...(deed.quiet && { tags: ["langsmith:nostream"] }),
+            }),
+          ],
+        };
       case "write":
         for (let index = 0; index < deed.events; index += 1) {
           if (!deed.atOnce) await turns(1);
@@ -130,6 +142,13 @@ const actOf =
         return {
           messages: [new ToolMessage({ id: `t-${path}-${messages.length}`, content, tool_call_id: call.id })],
         };
+      }
+      case "tell":
+        await dispatchCustomEvent("told", { path }, config);
+        return {};
+      case "call": {
+        const result = (await build(deed.steps, path).invoke({ messages, log: [] }, config)) as Values;
+        return { log: [`${path} of ${log.length}`, ...result.log] };
       }
       case "fail":
         await turns(2);
@@ -210,16 +229,9 @@ const build = (steps: Step[], prefix: string, checkpointer?: BaseCheckpointSaver
         );
         break;
       }
-      case "inside": {
-        const inner = build(step.steps, path);
-        if (!step.called) graph.addNode(path, inner as never);
-        else
-          node(path, async ({ messages, log }, config) => {
-            const result = (await inner.invoke({ messages, log: [] }, config)) as Values;
-            return { log: [`${path} of ${log.length}`, ...result.log] };
-          });
+      case "inside":
+        graph.addNode(path, build(step.steps, path) as never);
         break;
-      }
       case "jump":
         node(
           path,
