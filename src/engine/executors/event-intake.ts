@@ -148,6 +148,12 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
     observed: observed as Readonly<Observed>,
     settled,
 
+    /** What a graph streamed before it failed comes first, and may be what fails the run. */
+    failure: (thrown: unknown): Promise<unknown> =>
+      settled().then(
+        () => thrown,
+        (refused: unknown) => refused,
+      ),
     async execute(graph: RunnableGraph, input: unknown, options: GraphRunOptions): Promise<void> {
       await Promise.race([read(graph, input, options), failed]);
       await settled();

@@ -95,7 +95,6 @@ const startAttempt = (
     slicer,
     flush: async () => await saver?.flush(),
   });
-  const { beforeNextStep, beforeWrite } = intake;
 
   /** A failed flush shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
@@ -125,8 +124,8 @@ const startAttempt = (
       attempt: run.attempt,
       durability: kwargs.durability,
       threadIsEmpty: run.starts_empty === true,
-      beforeNextStep,
-      beforeWrite,
+      beforeNextStep: () => intake.beforeNextStep(),
+      beforeWrite: () => intake.beforeWrite(),
       metadata: checkpointMetadata(run),
       searchableMetadata: Object.keys(run.metadata),
     });
@@ -138,7 +137,7 @@ const startAttempt = (
     const bindings = {
       checkpointer: own,
       // There are no checkpoints between steps.
-      ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
+      ...(kwargs.durability === "exit" ? { beforeStep: () => intake.beforeNextStep() } : {}),
     };
     const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
     graph = resolved;
@@ -191,14 +190,7 @@ const startAttempt = (
         lastUnsafe: saver?.lastUnsafe,
       };
     } catch (thrown) {
-      // What the graph streamed before it failed comes first, and may be what fails the run.
-      const error =
-        stopReason?.kind === "lease-lost"
-          ? thrown
-          : await intake.settled().then(
-              () => thrown,
-              (refused: unknown) => refused,
-            );
+      const error = stopReason?.kind === "lease-lost" ? thrown : await intake.failure(thrown);
       // The graph itself has not failed if its events were refused.
       abort.abort(error);
       const isLost = error instanceof LeaseLostError;

@@ -72,7 +72,10 @@ test("a failed tool sends its error", async () => {
 });
 
 test("a tool that a database refuses sends no message of the database", async () => {
-  const refused = Object.assign(new Error('relation "secret" does not exist'), { code: "42P01", routine: "" });
+  const refused = Object.assign(new Error('relation "secret" does not exist'), {
+    code: "42P01",
+    routine: "",
+  });
   const published = await publishTool(
     tool(() => {
       throw refused;
