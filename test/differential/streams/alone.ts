@@ -3,7 +3,7 @@ import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { toWireJson } from "../../../src/state/values/wire-json.ts";
-import type { StreamCase } from "./case.ts";
+import type { Mode, StreamCase } from "./case.ts";
 import { drawnGraph } from "./graph.ts";
 
 /** An event's name and data. */
@@ -96,12 +96,14 @@ class Listener extends BaseCallbackHandler {
   override name = "listener";
 }
 
-export const createAlone = ({ steps, modes, subgraphs, durability, stops }: StreamCase) => {
+export const createAlone = ({ steps, modes, subgraphs, durability, watched, stops }: StreamCase) => {
   const graph = drawnGraph(steps, new WaitingSaver());
   const configurable = { thread_id: newId() };
+  // The state keeps the chunks of a model that streams, and the models of a watched thread do.
+  const asked: Mode[] = watched ? [...modes, "messages-tuple"] : modes;
   const streamMode = [
     ...new Set(
-      modes.flatMap((mode) => {
+      asked.flatMap((mode) => {
         if (mode === "messages-tuple") return ["messages" as const];
         // Its `messages/complete` come from the state.
         if (mode === "messages") return ["messages" as const, "values" as const];

@@ -30,6 +30,8 @@ export interface StreamCase {
   subgraphs: boolean;
   resumable: boolean;
   durability: "sync" | "async" | "exit";
+  /** The thread also has a reader of event streaming, for whom the graph streams more. */
+  watched: boolean;
   /** Every step, before or after it. */
   stops: "never" | "before" | "after";
   turns: Turn[];
@@ -130,6 +132,7 @@ export const streamCase: fc.Arbitrary<StreamCase> = fc.record({
   subgraphs: fc.boolean(),
   resumable: fc.boolean(),
   durability: fc.constantFrom("sync" as const, "async" as const, "exit" as const),
+  watched: fc.constantFrom(false, false, true),
   stops: fc.oneof(
     { weight: 6, arbitrary: fc.constant("never" as const) },
     { weight: 1, arbitrary: fc.constantFrom("before" as const, "after" as const) },

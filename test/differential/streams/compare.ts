@@ -1,11 +1,13 @@
 /** Streams a case through the API and by LangGraph alone, and says where they differ. */
-import { newId } from "../../../src/platform/lib/ids.ts";
 import { apiOf } from "../../helpers/api.ts";
-import { readStream, type SentEvent } from "../../helpers/server-sent-events.ts";
+import { openStream, readStream, type SentEvent } from "../../helpers/server-sent-events.ts";
 import { createAlone, type Given, type Told } from "./alone.ts";
 import type { StreamCase, Turn } from "./case.ts";
 import { normal } from "./normal.ts";
 
+const WATCHED = {
+  channels: ["values", "updates", "messages", "tools", "custom", "lifecycle", "checkpoints"],
+};
 const SHOWN_CHARACTERS = 1_500;
 
 const cut = (text = "nothing"): string =>
@@ -42,15 +44,14 @@ const givenBy = (turn: Turn, index: number, interruptIds: readonly string[]): Gi
   }
 };
 
-/** Throws what differs. Returns the number of compared streams and events. */
-export const compareStreams = async (
+const compareOn = async (
   url: string,
+  threadId: string,
   streamCase: StreamCase,
 ): Promise<{ streams: number; events: number }> => {
   const { steps, modes, subgraphs, resumable, durability, stops, turns } = streamCase;
   const alone = createAlone(streamCase);
   const api = apiOf({ url });
-  const threadId = newId();
   const runs = `${url}/threads/${threadId}/runs`;
   let events = 0;
 
@@ -71,7 +72,6 @@ export const compareStreams = async (
         stream_resumable: resumable,
         durability,
         ...(stops === "never" ? {} : { [`interrupt_${stops}`]: "*" }),
-        if_not_exists: "create",
       },
     });
     const [opening, ...sent] = live;
@@ -98,4 +98,20 @@ export const compareStreams = async (
     }
   }
   return { streams: turns.length, events };
+};
+
+/** Throws what differs. Returns the number of compared streams and events. */
+export const compareStreams = async (
+  url: string,
+  streamCase: StreamCase,
+): Promise<{ streams: number; events: number }> => {
+  const threadId = await apiOf({ url }).aThread();
+  if (!streamCase.watched) return await compareOn(url, threadId, streamCase);
+  const watching = await openStream(`${url}/threads/${threadId}/stream/events`, { body: WATCHED });
+  void watching.rest().catch(() => undefined); // it is closed below
+  try {
+    return await compareOn(url, threadId, streamCase);
+  } finally {
+    watching.close();
+  }
 };
