@@ -89,6 +89,7 @@ test("a question and what follows wait for its checkpoint, which does not wait f
   const { intake, sent, goOn } = anIntake(() => stored);
   const asking = ["updates", { __interrupt__: [] }];
   const execution = intake.execute(aGraph([asking, ...CHUNKS], []), {}, {});
+  await turn();
   await goOn();
   expect(sent).toEqual([]);
   await intake.beforeWrite();
