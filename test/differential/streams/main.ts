@@ -1,6 +1,6 @@
 /**
  * `npm run test:streams [-- --count 1000 --seed N --workers N]`: compares streams of drawn graphs through the API with those of LangGraph
- * alone. At the first difference it prints the seed and a minimal case, and exits with 1. 1,000 streams take two to three minutes.
+ * alone. At the first difference it prints the seed and a minimal case, and exits with 1. 1,000 streams take about two minutes.
  */
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
