@@ -1,4 +1,7 @@
 import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
+import { toWireJson } from "../../state/values/wire-json.ts";
+import { createInnerErrors } from "./inner-errors.ts";
 import { createLifecycle, LIFECYCLE_MODES, type Failure } from "./lifecycle.ts";
 import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
@@ -27,6 +30,8 @@ export interface EventPublisher {
   wholeOf(chunk: unknown): StreamChunk;
   begin(graph: { streamTransformers?: unknown }): void;
   publish(chunk: StreamChunk): void;
+  /** Of the mode `events`. */
+  publishInner(event: StreamEvent): void;
   /** Whether other clients see which interrupts the run answers. */
   readonly publishesAnswers: boolean;
   answered(interruptIds: readonly string[]): void;
@@ -91,7 +96,12 @@ export const createEventPublisher = (
     const shown = asked.stream_subgraphs || !isMore ? chunk : withoutSubgraphs(chunk);
     if (shown !== undefined) convert(shown);
   };
-  const callbacks = [...messageIds, ...(protocol === undefined ? [] : [protocol.handler])];
+  const innerErrors = createInnerErrors();
+  const callbacks = [
+    ...messageIds,
+    ...(protocol === undefined ? [] : [protocol.handler]),
+    ...(events ? [innerErrors.handler] : []),
+  ];
   return {
     options: {
       streamMode: [
@@ -121,6 +131,7 @@ export const createEventPublisher = (
           else lifecycle.note(chunk, () => show(chunk));
           protocol?.convert(chunk);
         },
+    publishInner: (event) => emit("events", () => toWireJson(innerErrors.shown(event))),
     publishesAnswers: publishesProtocol,
     answered: (interruptIds) => protocol?.answered(interruptIds),
     asked: (interrupts) => protocol?.asked(interrupts),

@@ -1,4 +1,5 @@
 import { isMessage } from "../../state/values/types/message.ts";
+import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
 
@@ -102,6 +103,14 @@ const createMessageAccumulator = (emit: Emit) => {
   };
 };
 
+/** The form of errors in JSON, without what only the log may show. */
+const toolPayload = (payload: unknown): unknown => {
+  const { error: thrown } = payload as { error?: unknown };
+  if (!(thrown instanceof Error)) return payload;
+  const { error: name, message } = errorForClients(thrown);
+  return { ...(payload as object), error: { name, message } };
+};
+
 /** Stateful: one per attempt. `hidden`: see `checkpointPayload`. */
 export const createChunkConverter = (modes: readonly string[], emit: Emit, hidden: ReadonlySet<string>) => {
   const wanted = new Set(modes);
@@ -127,6 +136,9 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit, hidde
         return;
       case "debug":
         if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(debugPayload(payload, hidden)));
+        return;
+      case "tools":
+        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(toolPayload(payload)));
         return;
       default:
         if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));

@@ -1,3 +1,4 @@
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { AttemptEvents } from "./executor.ts";
 import { ValueTooLargeError } from "../../platform/domain/errors.ts";
 import type { Failure } from "../events/lifecycle.ts";
@@ -6,7 +7,6 @@ import type { GraphEnd } from "../events/protocol/subgraphs.ts";
 import type { EventPublisher } from "../events/event-publisher.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
-import { toWireJson } from "../../state/values/wire-json.ts";
 
 interface Observed {
   values: unknown;
@@ -25,27 +25,6 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
     observed.interrupts.push(...payload.__interrupt__);
   } else observed.values = payload;
 };
-
-export const createEventIntake = (publisher: EventPublisher) => {
-  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
-  let isOver = false;
-  return {
-    observed: observed as Readonly<Observed>,
-    receive(chunk: unknown): void {
-      if (isOver) return;
-      const whole = publisher.wholeOf(chunk);
-      observe(observed, whole);
-      publisher.publish(whole);
-    },
-    /** Ignores later chunks. `undefined`: the run continues in another attempt. */
-    end(how: GraphEnd | undefined, why?: Failure): void {
-      if (!isOver && how !== undefined) publisher.end(how, why);
-      isOver = true;
-    },
-  };
-};
-
-type EventIntake = ReturnType<typeof createEventIntake>;
 
 /** Refuses events above the bound: server and client hold each event in memory. */
 export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
@@ -69,75 +48,126 @@ export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): Atte
 
 const HIDDEN_TAG = "langsmith:hidden";
 
-const readEvents = async (
-  graph: RunnableGraph,
-  input: unknown,
-  options: GraphRunOptions,
-  sink: AttemptEvents,
-  { onChunk, pause }: { onChunk: (chunk: unknown) => void; pause: () => Promise<void> },
-): Promise<void> => {
-  for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
-    if (event.run_id === options.runId && event.event === "on_chain_stream") {
-      onChunk((event.data as { chunk: unknown }).chunk);
-    } else if (!event.tags?.includes(HIDDEN_TAG)) sink.emit("events", () => toWireJson(event));
-    if (sink.needsPause) await pause();
-  }
-};
-
-interface Listening {
-  publisher: EventPublisher;
-  intake: EventIntake;
-  sink: AttemptEvents;
-  pause(): Promise<void>;
-  flush(): Promise<void>;
-}
-
-export const executeGraph = async (
-  graph: RunnableGraph,
-  input: unknown,
-  options: GraphRunOptions,
-  { publisher, intake, sink, pause, flush }: Listening,
-): Promise<void> => {
-  if (publisher.throughEvents)
-    return await readEvents(graph, input, options, sink, {
-      onChunk: (chunk) => intake.receive(chunk),
-      pause,
-    });
-  const stream = await graph.stream(input, options);
-  for await (const chunk of stream) {
-    // A client may answer the interrupt or read the state at once, so the checkpoint must be stored first.
-    if (isInterruptChunk(publisher.wholeOf(chunk)[2])) await flush();
-    intake.receive(chunk);
-    if (sink.needsPause) await pause();
-  }
-};
-
 /** Checkpoints and writes before a graph first yields: most graphs end sooner. */
 const WRITES_WITHOUT_YIELD = 16;
 
-export const createPauses = (sink: AttemptEvents, slicer: TimeSlicer) => {
-  /** The current pause: a graph that goes on would fill the memory with events. */
+/** A chunk of the graph, or an inner event of the mode `events`. */
+type Streamed = StreamChunk | StreamEvent;
+
+const isChunk = (streamed: Streamed): streamed is StreamChunk => Array.isArray(streamed);
+
+interface EventIntakeParts {
+  publisher: EventPublisher;
+  sink: AttemptEvents;
+  slicer: TimeSlicer;
+  /** Resolves when the checkpoints so far are stored. */
+  flush(): Promise<void>;
+}
+
+/**
+ * Reading never waits, because LangGraph drops what is unread when a graph fails or is stopped (1.4.18). What the log and
+ * the readers can't take yet waits here, and the graph waits before its next step.
+ */
+export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntakeParts) => {
+  const observed: Observed = { values: undefined, interrupted: false, interrupts: [] };
+  let waiting: Streamed[] = [];
+  let publishing: Promise<void> | undefined;
+  /** The log or the readers are behind. */
   let pausing: Promise<void> | undefined;
+  let failure: { error: unknown } | undefined;
+  let fail = (_error: unknown): void => undefined;
+  const failed = new Promise<never>((_, reject) => (fail = reject));
+  failed.catch(() => undefined);
+  let isOver = false;
   let writesLeft = WRITES_WITHOUT_YIELD;
 
+  const publish = (streamed: Streamed): void => {
+    if (!isChunk(streamed)) return publisher.publishInner(streamed);
+    observe(observed, streamed);
+    publisher.publish(streamed);
+  };
+  /** A client may answer the interrupt or read the state at once, so the checkpoint must be stored first. */
+  const needsCheckpoint = (streamed: Streamed): boolean => isChunk(streamed) && isInterruptChunk(streamed[2]);
+
+  const publishWaiting = async (): Promise<void> => {
+    let batch: Streamed[] = [];
+    try {
+      while (!isOver) {
+        if (sink.needsPause) await (pausing = sink.pause());
+        pausing = undefined;
+        if (batch.length === 0) [batch, waiting] = [waiting.reverse(), []];
+        const next = batch.pop();
+        if (next === undefined) break;
+        if (needsCheckpoint(next)) await flush();
+        if (!isOver) publish(next);
+      }
+    } catch (error) {
+      failure = { error };
+      fail(error);
+    }
+    publishing = pausing = undefined;
+  };
+  const receive = (streamed: Streamed): void => {
+    if (failure !== undefined) throw failure.error;
+    if (isOver) return;
+    const mustWait = publishing !== undefined || needsCheckpoint(streamed);
+    if (mustWait) waiting.push(streamed);
+    else publish(streamed);
+    if (mustWait || sink.needsPause) publishing ??= publishWaiting();
+  };
+
+  const read = async (graph: RunnableGraph, input: unknown, options: GraphRunOptions): Promise<void> => {
+    if (!publisher.throughEvents) {
+      for await (const chunk of await graph.stream(input, options)) receive(publisher.wholeOf(chunk));
+      return;
+    }
+    for await (const event of graph.streamEvents(input, { ...options, version: "v2" })) {
+      if (event.run_id === options.runId && event.event === "on_chain_stream") {
+        receive(publisher.wholeOf((event.data as { chunk: unknown }).chunk));
+      } else if (!event.tags?.includes(HIDDEN_TAG)) receive(event);
+    }
+  };
+  /** Resolves when everything that was read is published. Rejects if an event could not be. */
+  const settled = async (): Promise<void> => {
+    while (publishing !== undefined) await publishing;
+    if (failure !== undefined) throw failure.error;
+  };
+  const caughtUp = async (): Promise<void> => {
+    while (pausing !== undefined) await pausing;
+  };
   const logged = async (): Promise<void> => {
-    // LangGraph passes chunks on by promises alone, so after a turn of the loop the intake has all chunks,
-    // unless it pauses.
+    // LangGraph passes chunks on by promises alone, so after a turn of the loop all have been read.
     do {
       await new Promise(setImmediate);
-      await pausing;
+      await caughtUp();
     } while (pausing !== undefined);
     await sink.logged();
   };
 
   return {
-    async pause(): Promise<void> {
-      pausing = sink.pause();
-      await pausing;
-      pausing = undefined;
+    observed: observed as Readonly<Observed>,
+    settled,
+
+    /** What a graph streamed before it failed comes first, and may be what fails the run. */
+    failure: (thrown: unknown): Promise<unknown> =>
+      settled().then(
+        () => thrown,
+        (refused: unknown) => refused,
+      ),
+    async execute(graph: RunnableGraph, input: unknown, options: GraphRunOptions): Promise<void> {
+      await Promise.race([read(graph, input, options), failed]);
+      await settled();
     },
+    /** Ignores later chunks. `undefined`: the run continues in another attempt. */
+    end(how: GraphEnd | undefined, why?: Failure): void {
+      if (!isOver && how !== undefined) publisher.end(how, why);
+      isOver = true;
+      waiting = [];
+    },
+    /** A graph that goes on would fill the memory with events. */
     beforeNextStep(): Promise<void> | undefined {
-      if (writesLeft === 0) return pausing ?? slicer.next();
+      if (pausing !== undefined) return caughtUp();
+      if (writesLeft === 0) return slicer.next();
       writesLeft -= 1;
       return undefined;
     },

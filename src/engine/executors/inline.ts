@@ -18,7 +18,7 @@ import type {
   GraphExecutor,
   StopReason,
 } from "./executor.ts";
-import { boundEvents, createEventIntake, createPauses, executeGraph } from "./event-intake.ts";
+import { boundEvents, createEventIntake } from "./event-intake.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { startRecording } from "./recording.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
@@ -86,12 +86,15 @@ const startAttempt = (
     publishesProtocol,
     (...event) => bounded.emit(...event),
   );
-  const intake = createEventIntake(publisher);
   const recording = startRecording(records);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
-
-  const { pause, beforeNextStep, beforeWrite } = createPauses(sink, slicer);
+  const intake = createEventIntake({
+    publisher,
+    sink: bounded,
+    slicer,
+    flush: async () => await saver?.flush(),
+  });
 
   /** A failed flush shows when the run is ended. */
   const keepProgress = async (): Promise<void> => {
@@ -121,8 +124,8 @@ const startAttempt = (
       attempt: run.attempt,
       durability: kwargs.durability,
       threadIsEmpty: run.starts_empty === true,
-      beforeNextStep,
-      beforeWrite,
+      beforeNextStep: () => intake.beforeNextStep(),
+      beforeWrite: () => intake.beforeWrite(),
       metadata: checkpointMetadata(run),
       searchableMetadata: Object.keys(run.metadata),
     });
@@ -134,7 +137,7 @@ const startAttempt = (
     const bindings = {
       checkpointer: own,
       // There are no checkpoints between steps.
-      ...(kwargs.durability === "exit" ? { beforeStep: beforeNextStep } : {}),
+      ...(kwargs.durability === "exit" ? { beforeStep: () => intake.beforeNextStep() } : {}),
     };
     const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
     graph = resolved;
@@ -150,13 +153,7 @@ const startAttempt = (
     publisher.begin(resolved);
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
-    await executeGraph(resolved, input, withBoundCallbacks(resolved, options), {
-      publisher,
-      intake,
-      sink: bounded,
-      pause,
-      flush: () => own.flush(),
-    });
+    await intake.execute(resolved, input, withBoundCallbacks(resolved, options));
     intake.end(intake.observed.interrupted ? "interrupted" : "completed");
     await publisher.settled();
     graphEnded();
@@ -179,6 +176,7 @@ const startAttempt = (
       execution.catch(() => undefined); // an abandoned execution has no other handler
       await Promise.race([execution, stopped]);
       if (stopReason !== undefined) {
+        if (stopReason.kind !== "lease-lost") await intake.settled().catch(() => undefined);
         intake.end(endOfStopped(stopReason));
         graphEnded();
         await keepProgress();
@@ -192,7 +190,10 @@ const startAttempt = (
         interrupts: interrupted ? () => toWireJson(interrupts) : undefined,
         lastUnsafe: saver?.lastUnsafe,
       };
-    } catch (error) {
+    } catch (thrown) {
+      const error = stopReason?.kind === "lease-lost" ? thrown : await intake.failure(thrown);
+      // The graph itself has not failed if its events were refused.
+      abort.abort(error);
       const isLost = error instanceof LeaseLostError;
       if (stopReason === undefined && !isLost) intake.end("failed", () => errorForClients(error));
       else intake.end(endOfStopped(stopReason));

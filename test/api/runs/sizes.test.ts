@@ -1,7 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { newId } from "../../../src/platform/lib/ids.ts";
+import { isAtGate } from "../../fixtures/gates.ts";
+import { eventually } from "../../helpers/conditions.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
+import { readStream } from "../../helpers/server-sent-events.ts";
 
 /** A run fails if its graph makes a too large value, event or error, and the server stays healthy. */
 
@@ -64,6 +68,17 @@ test("a too large event fails a run with a reader, which receives the reason", a
   expect(text).toContain("An event 'custom' takes more than 0.5 MB as JSON");
   expect(text.length).toBeLessThan(10_000);
   expect((await api.aFinishedRun(threadId, run("small", 1))).made).toBe("small");
+});
+
+test("a graph whose run failed of a too large event is stopped", async () => {
+  const gate = newId();
+  const threadId = await api.aThread();
+  const input = { kind: "event", characters: 600_000, gate };
+  const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
+    body: run("event", 600_000, { input, stream_mode: ["custom"] }),
+  });
+  expect(events.at(-1)).toMatchObject({ event: "error", data: { error: "ValueTooLargeError" } });
+  await eventually("the node's signal fires", () => !isAtGate(gate));
 });
 
 test("an error with a message of megabytes is shortened", async () => {

@@ -1,3 +1,4 @@
+import { errorForClients } from "../../../platform/domain/error-for-clients.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import type { Emit } from "../modes.ts";
 import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
@@ -72,8 +73,6 @@ const addUsage = (
   return Object.fromEntries(usage);
 };
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /**
  * The channel `messages`. Omits messages that a node only returns: values and updates contain them, so
  * clients would show them twice.
@@ -134,7 +133,7 @@ export const createMessages = (
     const message = open.get(call);
     open.delete(call);
     if (message === undefined) return;
-    if ("error" in end) message.publish({ event: "error", message: textOf(end.error) });
+    if ("error" in end) message.publish({ event: "error", message: errorForClients(end.error).message });
     else finish(message);
   };
   const calls = createModelCalls((call) => close(call, call.end ?? {}));

@@ -1,3 +1,4 @@
+import { errorForClients } from "../../../platform/domain/error-for-clients.ts";
 import { isMessage } from "../../../state/values/types/message.ts";
 import { toWireJson, toWireValue } from "../../../state/values/wire-json.ts";
 import type { PublishProtocolEvent } from "./events.ts";
@@ -48,9 +49,6 @@ const outputOf = (output: unknown, id: string, name: string): unknown => {
   return { type: "tool", content, name, tool_call_id: id, status: "success" };
 };
 
-const messageOf = (error: unknown): string =>
-  isObject(error) && typeof error["message"] === "string" ? error["message"] : String(error);
-
 /** Calls without an id are skipped, because clients can't match them. */
 export const publishTool = (
   publish: PublishProtocolEvent,
@@ -74,6 +72,6 @@ export const publishTool = (
     case "on_tool_end":
       return send(() => ({ event: "tool-finished", output: outputOf(output, id, toolName) }));
     case "on_tool_error":
-      return send(() => ({ event: "tool-error", message: messageOf(error) }));
+      return send(() => ({ event: "tool-error", message: errorForClients(error).message }));
   }
 };

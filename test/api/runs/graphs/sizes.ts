@@ -1,14 +1,16 @@
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+import { waitAtGate } from "../../../fixtures/gates.ts";
 
-/** Creates a too large value of the kind in its input, with `characters` of it. */
+/** Creates a too large value of the kind in its input, with `characters` of it. After an event it waits at `gate`, if any. */
 const State = Annotation.Root({
   kind: Annotation<"value" | "list" | "items" | "event" | "error" | "small">,
   characters: Annotation<number>,
   made: Annotation<unknown>,
+  gate: Annotation<string | undefined>,
 });
 
 export const graph = new StateGraph(State)
-  .addNode("make", ({ kind, characters }, { writer }) => {
+  .addNode("make", async ({ kind, characters, gate }, { writer, signal }) => {
     const text = "x".repeat(characters);
     switch (kind) {
       case "value":
@@ -19,6 +21,7 @@ export const graph = new StateGraph(State)
         return { made: { items: Array.from({ length: characters }, () => 1) } };
       case "event":
         writer?.({ text });
+        if (gate !== undefined) await waitAtGate(gate, gate, signal);
         return {};
       case "error":
         throw new Error(text);

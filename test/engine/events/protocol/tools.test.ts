@@ -71,6 +71,22 @@ test("a failed tool sends its error", async () => {
   });
 });
 
+test("a tool that a database refuses sends no message of the database", async () => {
+  const refused = Object.assign(new Error('relation "secret" does not exist'), {
+    code: "42P01",
+    routine: "",
+  });
+  const published = await publishTool(
+    tool(() => {
+      throw refused;
+    }, LOOK_UP),
+    { signal: new AbortController().signal },
+  );
+  expect(dataOf(published)).toContainEqual(
+    expect.objectContaining({ event: "tool-error", message: expect.stringMatching(/^A database refused/) }),
+  );
+});
+
 test("of a command that a tool returns, the message that answers the call is sent", async () => {
   const published = await publishTool(
     tool(
