@@ -235,6 +235,29 @@ const anOperation = (random: Random, graph: GraphName, isLarge: boolean): Operat
   }
 };
 
+/** Turns with new messages for a subgraph with its own memory, a fork by an update, and more turns. */
+const aConversation = (random: Random): Operation[] => {
+  let count = 0;
+  const common = () => ({ server: random.below(2), reader: random.below(2), look: random.below(60) });
+  const turns = (atMost: number): Operation[] =>
+    Array.from({ length: 1 + random.below(atMost) }, () => {
+      const messages = Array.from({ length: 2 + random.below(4) }, () => {
+        count += 1;
+        return { role: "user", content: `turn ${count}`, id: `t${count}` };
+      });
+      return { do: "run", input: { messages, plan: { route: "both" } }, ...common() };
+    });
+  const at = random.below(60);
+  const fork: Operation = {
+    do: "update",
+    at,
+    values: { value: "by hand" },
+    as: random.pick(NODES.nest),
+    ...common(),
+  };
+  return [...turns(14), fork, ...turns(3)];
+};
+
 const GRAPHS: readonly GraphName[] = [
   "shop",
   "shop",
@@ -261,6 +284,8 @@ export const aHistory = (random: Random): History => {
       : [];
   if (supersteps.length > 0)
     supersteps.unshift([{ values: anInput(random, graph, isLarge), as: "__input__" }]);
+  if (graph === "nest" && random.chance(0.15))
+    return { graph, supersteps: [], operations: aConversation(random) };
   return {
     graph,
     supersteps,
