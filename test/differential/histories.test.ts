@@ -101,6 +101,22 @@ describe("a thread on two servers has the states that LangGraph alone gives it",
     expect(difference).toBeUndefined();
   });
 
+  it("after a falsy answer to a question that still waits after a failed run", async () => {
+    const difference = await compareHistory(
+      {
+        graph: "functional",
+        supersteps: [],
+        operations: [
+          { do: "run", input: { asks: 1 }, ...COMMON },
+          { do: "command", ...COMMON },
+          { do: "resume", ids: false, count: 1, answers: [""], ...COMMON },
+        ],
+      },
+      servers.send,
+    );
+    expect(difference).toBeUndefined();
+  });
+
   it("after a falsy answer to the questions of an earlier checkpoint", async () => {
     const input = { plan: { route: "both", b: [{ act: "ask", count: 2 }] } };
     const difference = await compareHistory(

@@ -144,7 +144,7 @@ const startAttempt = (
     // A later attempt keeps the refused writes of its own run, so it fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
     if (!resumes) await assertAnswersWhatWaits(resolved, options, kwargs);
-    const waiting = () => (kwargs.checkpoint ? interruptsAt(resolved, options) : interruptsOf(run.thread_id));
+    const waiting = () => interruptsAt(resolved, options);
     const input = resumes
       ? null
       : kwargs.command === undefined

@@ -131,8 +131,7 @@ export const createLangGraphSide = (): LangGraphSide => {
         ...(before === undefined ? {} : { interruptBefore: before }),
         ...(after === undefined ? {} : { interruptAfter: after }),
       });
-      // A run that wrote nothing streams no values. The server then answers those of the thread.
-      return resultOf(values ?? (await graph.getState(configOf())).values);
+      return values === undefined ? { kind: "nothing" } : resultOf(values);
     } catch (error) {
       return { kind: "failed", message: messageOf(error) };
     }

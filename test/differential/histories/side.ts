@@ -6,6 +6,8 @@ export type Outcome =
   | { kind: "values"; values: unknown; interrupts: unknown[] }
   | { kind: "failed"; message: string }
   | { kind: "refused"; why: string }
+  /** A run that had nothing to do. LangGraph then returns nothing; the server answers the values of the thread. */
+  | { kind: "nothing" }
   | { kind: "done" }
   /** It does not suit the state, e.g. an answer without a question. */
   | { kind: "skipped" };
