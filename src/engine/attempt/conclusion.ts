@@ -1,7 +1,7 @@
 import type { Database } from "../../platform/database/database.ts";
 import { storeInputOnce } from "../queue/large-inputs.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
-import { isCancelled, isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
+import { isPassing, retryPassing, unlessAlwaysCancelled } from "../../platform/database/passing-faults.ts";
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -52,12 +52,6 @@ export interface ConclusionParts extends OutcomesParts {
   faults: Faults;
 }
 
-/**
- * Longer than the locks of a migration or a backup. If the database cancels a statement for longer, the
- * attempt is lost.
- */
-const CANCELLED_FOR_MS = 60_000;
-
 /** A record that the database refuses must not keep the run from ending. */
 const withoutRefusedRecords = async <Ended>(
   outcome: RunOutcome,
@@ -79,12 +73,8 @@ export const createConclusion = (parts: ConclusionParts) => {
   const outcomes = createOutcomes(parts);
 
   /** Retries while the database is unreachable: an outcome must not be lost while the lease is held. */
-  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> => {
-    const giveUpAt = performance.now() + CANCELLED_FOR_MS;
-    const after = (error: unknown): boolean =>
-      isPassing(error) && (!isCancelled(error) || performance.now() < giveUpAt);
-    return retryPassing(write, { isWanted: isMine, after });
-  };
+  const persist = <T>(write: (isRetry: boolean) => Promise<T>, isMine: () => boolean): Promise<T> =>
+    retryPassing(write, { isWanted: isMine, after: unlessAlwaysCancelled() });
 
   /**
    * Resolves with a failure if the database refuses events for good, since another attempt would fail too.

@@ -7,7 +7,7 @@ import {
 import { containsLargeString } from "../../state/values/large-strings.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
-import { isCancelled, isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
+import { retryPassing, unlessAlwaysCancelled } from "../../platform/database/passing-faults.ts";
 import { threadOffset, type Turn } from "./event-ids.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import { PROTOCOL_EVENT_PREFIX, type Wire } from "./wires.ts";
@@ -165,8 +165,6 @@ const appendEvents = async (
   });
 };
 
-/** Longer than the locks of a migration or a backup. A statement that is always too slow must not be tried for ever. */
-const CANCELLED_FOR_MS = 60_000;
 const MS_PER_SECOND = 1_000;
 
 /** Events expire by their run's end. Their own age only limits the search to few rows of an index. */
@@ -200,8 +198,6 @@ export const createEventLog = (
     isWanted: () => boolean = () => true,
   ): Promise<void> {
     const begunAt = performance.now();
-    const after = (error: unknown): boolean =>
-      isPassing(error) && (!isCancelled(error) || performance.now() < begunAt + CANCELLED_FOR_MS);
     const hasLargeStrings = events.some(({ data }) => containsLargeString(data));
     const write = async (isRetry: boolean): Promise<void> => {
       try {
@@ -218,7 +214,7 @@ export const createEventLog = (
         if (!isRetry || sqlState(error) !== UNIQUE_VIOLATION) throw error;
       }
     };
-    await retryPassing(write, { isWanted, after });
+    await retryPassing(write, { isWanted, after: unlessAlwaysCancelled() });
     onAppended?.(events.length, (performance.now() - begunAt) / MS_PER_SECOND);
   },
 

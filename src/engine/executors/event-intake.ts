@@ -79,6 +79,10 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
   const failed = new Promise<never>((_, reject) => (fail = reject));
   failed.catch(() => undefined);
   let isOver = false;
+  /** Some events were read, and will never be published. */
+  let isIncomplete = false;
+  let onOver = (): void => undefined;
+  const over = new Promise<void>((resolve) => (onOver = resolve));
   let writesLeft = WRITES_WITHOUT_YIELD;
 
   const publish = (streamed: Streamed): void => {
@@ -133,14 +137,15 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
     if (failure !== undefined) throw failure.error;
   };
   const caughtUp = async (): Promise<void> => {
-    while (pausing !== undefined) await pausing;
+    while (pausing !== undefined && !isOver) await Promise.race([pausing, over]);
   };
   const logged = async (): Promise<void> => {
     // LangGraph passes chunks on by promises alone, so after a turn of the loop all have been read.
     do {
       await new Promise(setImmediate);
       await caughtUp();
-    } while (pausing !== undefined);
+    } while (pausing !== undefined && !isOver);
+    if (isIncomplete) throw new Error("The events of a step were dropped, so its checkpoint is not stored.");
     await sink.logged();
   };
 
@@ -148,12 +153,6 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
     observed: observed as Readonly<Observed>,
     settled,
 
-    /** What a graph streamed before it failed comes first, and may be what fails the run. */
-    failure: (thrown: unknown): Promise<unknown> =>
-      settled().then(
-        () => thrown,
-        (refused: unknown) => refused,
-      ),
     async execute(graph: RunnableGraph, input: unknown, options: GraphRunOptions): Promise<void> {
       await Promise.race([read(graph, input, options), failed]);
       await settled();
@@ -161,8 +160,10 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
     /** Ignores later chunks. `undefined`: the run continues in another attempt. */
     end(how: GraphEnd | undefined, why?: Failure): void {
       if (!isOver && how !== undefined) publisher.end(how, why);
+      isIncomplete ||= publishing !== undefined;
       isOver = true;
       waiting = [];
+      onOver();
     },
     /** A graph that goes on would fill the memory with events. */
     beforeNextStep(): Promise<void> | undefined {

@@ -42,6 +42,8 @@ export interface InlineExecutorParts {
 const GRAPH_SLICE_MS = 0.5;
 
 const STOP_GRACE_MS = 500;
+/** Then a stopped run drops what its log or its readers could not take. A graph process is killed after 1.5 s. */
+const BACKLOG_AFTER_STOP_MS = 1_000;
 
 const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
@@ -66,6 +68,31 @@ const continues = async (
   return place === "newest";
 };
 
+/** Aborts the graph. Until `stopped` it may end by itself, and until `givenUp` its events may reach the log. */
+const createStopping = (abort: AbortController) => {
+  let reason: StopReason | undefined;
+  let onStopped = (): void => undefined;
+  let onGivenUp = (): void => undefined;
+  return {
+    stopped: new Promise<void>((resolve) => (onStopped = resolve)),
+    givenUp: new Promise<void>((resolve) => (onGivenUp = resolve)),
+    get reason() {
+      return reason;
+    },
+    stop(why: StopReason, result: Promise<unknown>): void {
+      if (why.kind === "lease-lost") onGivenUp();
+      if (reason !== undefined) return;
+      reason = why;
+      abort.abort(new Error(`The run was stopped (${why.kind}).`));
+      const timers = [
+        setTimeout(() => onStopped(), STOP_GRACE_MS),
+        setTimeout(() => onGivenUp(), BACKLOG_AFTER_STOP_MS),
+      ];
+      void result.finally(() => timers.forEach(clearTimeout));
+    },
+  };
+};
+
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   slicer: TimeSlicer,
@@ -74,11 +101,7 @@ const startAttempt = (
   { onGraphEnded, publishesProtocol, records }: ExecutionOptions,
 ): GraphExecution<GraphResult> => {
   const abort = new AbortController();
-  let stopReason: StopReason | undefined;
-  let onStop: (() => void) | undefined;
-  const stopped = new Promise<void>((resolve) => {
-    onStop = resolve;
-  });
+  const stopping = createStopping(abort);
   const kwargs = run.kwargs as unknown as RunKwargs;
   const bounded = boundEvents(sink, eventCharactersAtMost);
   const publisher = createEventPublisher(
@@ -160,13 +183,10 @@ const startAttempt = (
     await own.flush();
   };
 
-  const stop = (reason: StopReason): void => {
-    if (stopReason !== undefined) return;
-    stopReason = reason;
-    abort.abort(new Error(`The run was stopped (${reason.kind}).`));
-    const timer = setTimeout(() => onStop?.(), STOP_GRACE_MS);
-    void result.finally(() => clearTimeout(timer));
-  };
+  const stop = (reason: StopReason): void => stopping.stop(reason, result);
+
+  /** What the graph streamed comes before its end. The log may be away for long, so a stopped run does not wait for it. */
+  const backlog = (): Promise<void> => Promise.race([intake.settled(), stopping.givenUp]);
 
   const result = (async (): Promise<GraphResult> => {
     // Graph code runs only after the caller has the execution.
@@ -174,9 +194,10 @@ const startAttempt = (
     try {
       const execution = recording.run(execute);
       execution.catch(() => undefined); // an abandoned execution has no other handler
-      await Promise.race([execution, stopped]);
+      await Promise.race([execution, stopping.stopped]);
+      const stopReason = stopping.reason;
       if (stopReason !== undefined) {
-        if (stopReason.kind !== "lease-lost") await intake.settled().catch(() => undefined);
+        await backlog().catch(() => undefined);
         intake.end(endOfStopped(stopReason));
         graphEnded();
         await keepProgress();
@@ -191,7 +212,12 @@ const startAttempt = (
         lastUnsafe: saver?.lastUnsafe,
       };
     } catch (thrown) {
-      const error = stopReason?.kind === "lease-lost" ? thrown : await intake.failure(thrown);
+      // What was streamed may be what fails the run.
+      const error = await backlog().then(
+        () => thrown,
+        (refused: unknown) => refused,
+      );
+      const stopReason = stopping.reason;
       // The graph itself has not failed if its events were refused.
       abort.abort(error);
       const isLost = error instanceof LeaseLostError;

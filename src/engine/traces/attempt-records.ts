@@ -2,7 +2,7 @@ import type { SlowestNode, TraceRecords } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
 import { UsageSums } from "../../graphs/trace/usage-sums.ts";
 import { logFailure } from "../../platform/database/outages.ts";
-import { retryPassing } from "../../platform/database/passing-faults.ts";
+import { retryPassing, unlessAlwaysCancelled } from "../../platform/database/passing-faults.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { RecordsOptions } from "../executors/recording.ts";
@@ -61,9 +61,10 @@ export const createAttemptRecords = (
 
   /** A refused part is lost, and the run goes on. */
   const storePart = (records: AttemptRecords): Promise<void> =>
-    retryPassing(() => store(attempt, records), { isWanted: () => performance.now() < giveUpAt }).catch(
-      logFailure(logger, "a part of a run's trace could not be stored"),
-    );
+    retryPassing(() => store(attempt, records), {
+      isWanted: () => performance.now() < giveUpAt,
+      after: unlessAlwaysCancelled(),
+    }).catch(logFailure(logger, "a part of a run's trace could not be stored"));
   /** One part at a time: while the database is slow, the next one collects. */
   const storeWaiting = (): void => {
     if (storing !== undefined || isOver) return;

@@ -52,6 +52,7 @@ describe.each([
         [threadId],
       );
       expect(newest?.step ?? -1).toBeLessThanOrEqual(logged?.updates ?? -1);
+      if (durability === "sync") expect(logged?.updates).toBe(3);
       const [attempts] = await query(
         server,
         "select attempt, lost_attempts from threadloom.runs where run_id = $1",

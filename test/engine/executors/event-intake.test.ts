@@ -113,3 +113,14 @@ test("an event that is refused ends the execution at once, with its error", asyn
   await expect(execution).rejects.toThrow("too large");
   await expect(intake.settled()).rejects.toThrow("too large");
 });
+
+test("once the end has dropped events, no checkpoint is stored without them, and none waits for them", async () => {
+  const { intake, sent } = anIntake();
+  void intake.execute(aGraph(CHUNKS, []), {}, {});
+  await turn();
+  const write = intake.beforeWrite();
+  intake.end(undefined);
+  await expect(write).rejects.toThrow("dropped");
+  await expect(intake.beforeWrite()).rejects.toThrow("dropped");
+  expect(sent).toEqual(SENT.slice(0, 1));
+});

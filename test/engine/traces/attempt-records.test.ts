@@ -59,6 +59,7 @@ const CALL = {
   usage: [{ model: "model", calls: 1, ...TOKENS }],
 };
 const AWAY = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+const CANCELLED = Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
 /** A minute passes from each look at the clock to the next. */
 const passMinutes = (): void => {
   let now = performance.now();
@@ -91,4 +92,18 @@ test("after the attempt, a part is given up if the database stays away", async (
   passMinutes();
   await records.leave();
   expect(tries).toBe(1);
+});
+
+test("a part that the database cancels each time is given up after a minute, and the next one is stored", async () => {
+  passMinutes();
+  const stored = new Promise<AttemptRecords>((resolve) => {
+    const records = storingBy((part) => {
+      if (part.part === 0) return Promise.reject(CANCELLED);
+      resolve(part);
+      return Promise.resolve();
+    });
+    records.options.onRecords(CALL, false);
+    records.options.onRecords(CALL, false);
+  });
+  expect((await stored).part).toBe(1);
 });

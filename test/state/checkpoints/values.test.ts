@@ -460,6 +460,23 @@ describe("the cache of this process", () => {
     }
   });
 
+  it("stores elements with functions and undefined properties once", async () => {
+    const threadId = randomUUID();
+    const { saver } = opened.storage;
+    const anElement = (id: number) => ({ id, gone: undefined, run: () => id });
+    const first = aCheckpoint({
+      list: Array.from({ length: FULLY_COMPARED + 50 }, (_, id) => anElement(id)),
+    });
+    await saver.put(at(threadId), first, metadata, first.channel_versions);
+    const second = aCheckpoint({ list: [...(first.channel_values.list as unknown[]), anElement(200)] }, 2);
+    await saver.put(at(threadId, first.id), second, metadata, second.channel_versions);
+    const [stored] = await opened.database.query<{ count: number }>(
+      "select sum(count)::int as count from threadloom.checkpoint_elements where thread_id = $1",
+      [threadId],
+    );
+    expect(stored?.count).toBe(FULLY_COMPARED + 51);
+  });
+
   it("does not notice a change deep inside an older one, which stays as it was stored", async () => {
     const message = await afterChange(3, (message) => void (message.additional_kwargs.changed = true));
     expect(message.additional_kwargs).toEqual({});

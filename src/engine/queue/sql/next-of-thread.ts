@@ -20,9 +20,11 @@ export const IS_NEXT_OF_THREAD = `
      order by x.created_at, x.run_id limit 1)) = r.run_id`;
 
 /**
- * The run that has begun, or else the first run with `behind`, if no older run may start. Younger available runs do not
- * count: a claim takes them only after this one, so neither would start. The caller checks that the run is pending and
- * `behind`. `thread`: SQL. Indexes: runs_one_begun_per_thread, runs_behind, runs_pending_of_thread.
+ * The run that has begun, or else the first run with `behind`, if no older run may start; the caller checks that it
+ * is pending and `behind`. Younger available runs do not count: a claim takes them only after this one, so neither
+ * would start.
+ *
+ * `thread`: SQL. Indexes: runs_one_begun_per_thread, runs_behind, runs_pending_of_thread.
  */
 export const nextBehind = (thread: string): string => `
   select coalesce(${begunRun(thread)}, (select x.run_id from (

@@ -204,7 +204,7 @@ export const readAncestors = async (
 ): Promise<CheckpointRow[]> =>
   (await READ_ANCESTORS.query<RawRow>(queryable, { threadId, checkpointNs, checkpointId, limit })).map(toRow);
 
-/** No index by run: only later attempts ask, and the row is near the end of the primary key's range. */
+/** No index by run: the row is near the end of the primary key's range. */
 const LATEST_OF_RUN = statement(
   { threadId: "uuid", runId: "uuid" },
   (sql) => `select checkpoint_id from threadloom.checkpoints where thread_id = ${sql.threadId}
@@ -220,7 +220,7 @@ export const findLatestOfRun = async (
   return rows[0]?.checkpoint_id;
 };
 
-/** As LATEST_OF_RUN; one row if the run wrote the newest checkpoint. Index: checkpoints_pkey. */
+/** Reads one row if the run wrote the newest checkpoint, else as LATEST_OF_RUN. Index: checkpoints_pkey. */
 const PLACE_OF_RUN = statement(
   { threadId: "uuid", runId: "uuid" },
   (sql) => `select case when head.run_id = ${sql.runId} then 'newest'

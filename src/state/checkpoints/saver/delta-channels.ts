@@ -2,6 +2,15 @@ import type { CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
 import type { GivenCheckpoint } from "./channel-values.ts";
 
+const NONE: readonly string[] = [];
+
+/** By name: older versions of LangGraph's package do not export the function that says so. */
+const isSnapshot = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  (value as { lg_name?: unknown }).lg_name === "DeltaSnapshot";
+
 /**
  * A prune needs these names, and LangGraph gives a saver none. A run counts the steps since a snapshot in its metadata;
  * an update of a state and a copy do not, but they follow a checkpoint that is known, or ask for the history.
@@ -11,14 +20,16 @@ export const deltaChannelsIn = (
   parent: KnownCheckpoint | undefined,
   { checkpoint, checkpointNs }: GivenCheckpoint,
   metadata: CheckpointMetadata,
-): string[] => {
-  const channels = new Set(parent?.deltaChannels);
-  for (const channel of writer.deltaChannels.get(checkpointNs) ?? []) channels.add(channel);
+): readonly string[] => {
+  const before = parent?.deltaChannels ?? NONE;
+  let all: Set<string> | undefined;
+  const add = (channel: string): void => {
+    if (!before.includes(channel)) (all ??= new Set(before)).add(channel);
+  };
+  writer.deltaChannels.get(checkpointNs)?.forEach(add);
   const { counters_since_delta_snapshot: counters } = metadata as { counters_since_delta_snapshot?: object };
-  for (const channel of Object.keys(counters ?? {})) channels.add(channel);
-  // By name: older versions of LangGraph's package do not export the function that says so.
-  for (const [channel, value] of Object.entries(checkpoint.channel_values))
-    if ((value as { lg_name?: unknown } | undefined | null)?.lg_name === "DeltaSnapshot")
-      channels.add(channel);
-  return [...channels].sort();
+  if (counters !== undefined) Object.keys(counters).forEach(add);
+  for (const channel in checkpoint.channel_values)
+    if (isSnapshot(checkpoint.channel_values[channel])) add(channel);
+  return all === undefined ? before : [...all].sort();
 };
