@@ -68,6 +68,24 @@ describe("a thread on two servers has the states that LangGraph alone gives it",
     expect(difference).toBeUndefined();
   });
 
+  it("after a run with durability exit that stores again what a failed step had written", async () => {
+    const difference = await compareHistory(
+      {
+        graph: "delta",
+        supersteps: [],
+        operations: [
+          { do: "command", goto: ["b"], ...COMMON },
+          { do: "run", input: { plan: {} }, ...COMMON },
+          { do: "run", input: null, at: 2, ...COMMON },
+          { do: "command", goto: ["d"], send: true, at: 7, ...COMMON },
+          { do: "command", durability: "exit", ...COMMON },
+        ],
+      },
+      servers.send,
+    );
+    expect(difference).toBeUndefined();
+  });
+
   it("after a copy with an update that the graph refuses: nothing is stored", async () => {
     const difference = await compareHistory(
       {

@@ -150,6 +150,11 @@ export const buildNest = (checkpointer?: Saver): RunnableGraph => {
 
 const byId = (one: BaseMessage, other: BaseMessage): number => ((one.id ?? "") < (other.id ?? "") ? -1 : 1);
 
+/** A message may be written twice in a step, by hand as plain JSON and by a node. */
+const textOf = ({ id, content, ...message }: BaseMessage): string =>
+  JSON.stringify([id, "role" in message ? "plain" : "made", content]);
+const byText = (one: BaseMessage, other: BaseMessage): number => (textOf(one) < textOf(other) ? -1 : 1);
+
 /**
  * LangGraph replays the writes of a step, and those of an update of the same checkpoint, in the order of random task ids. So the results of
  * these reducers depend on no order: they sort, and no message is removed.
@@ -165,7 +170,7 @@ export const buildDelta = (checkpointer?: Saver): RunnableGraph => {
       z.custom<BaseMessage[]>().default(() => []),
       {
         inputSchema: z.custom<BaseMessage[]>(),
-        reducer: (old, writes) => messagesDeltaReducer(old, writes).sort(byId),
+        reducer: (old, writes) => messagesDeltaReducer(old, writes.flat().sort(byText)).sort(byId),
       },
     ),
     items: list(),
