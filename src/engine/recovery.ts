@@ -26,12 +26,14 @@ export const startRecovery = (
   let sweptAt = performance.now();
   let failed = false;
   let sparedUntil = -Infinity;
+  const isLate = (sinceMs: number): boolean =>
+    performance.now() - sinceMs > sweepSeconds * 1_000 * LATE_ROUNDS;
   const sweep = async (): Promise<void> => {
     if (!isWanted()) return;
     // After an outage or a stall of this process every lease is old, so holders get one round to renew. After
     // an outage they get half a lease, because the next round may follow soon.
     const now = performance.now();
-    if (now - sweptAt > sweepSeconds * 1_000 * LATE_ROUNDS) {
+    if (isLate(sweptAt)) {
       await queue.assertWritable();
       sweptAt = now;
       if (failed) sparedUntil = now + (leaseSeconds * 1_000) / 2;
@@ -43,6 +45,8 @@ export const startRecovery = (
       return;
     }
     const found = await queue.findToRecover(leaseSeconds);
+    // The database stood still meanwhile, so the next round is the one in which holders renew.
+    if (isLate(now)) return;
     const requeued = found.lost ? await queue.requeueLost(leaseSeconds) : [];
     sweptAt = now;
     metrics.attemptsLost("server", requeued.length);

@@ -243,14 +243,17 @@ describe("a sweep", () => {
 
 describe("old leases do not count as lost", () => {
   test("in the round after a delayed one: their owners may have been delayed, too", async () => {
-    const { sweeps, holdUp, recovery } = startSweeping();
+    const { sweeps, find, holdUp, recovery } = startSweeping();
     expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
     const release = holdUp();
+    find({ lost: [lostRun("its lease is old")] });
     await sweeps(4);
     release();
     // The end of the delayed round, whose result is older, and one more round.
     const rounds = await sweeps(1);
     expect(rounds.filter((what) => what.startsWith("asked"))).toHaveLength(1);
+    expect(rounds).not.toContain("took leases for lost");
+    find({});
     expect(await sweeps(2)).toEqual([...SWEEP, ...SWEEP]);
     await recovery.close();
   });
