@@ -217,12 +217,6 @@ const addParts = (elements: ThreadElements, parts: ReadParts): void => {
 };
 
 /** Merges the writes of several runs as the database function `merge_writes` does. */
-/**
- * Notes of LangGraph (negative indexes) come last, as LangGraph gives them. With durability `exit` it stores read writes
- * again, and the place of each in its list becomes the index.
- */
-const placeOf = ({ index }: LoadedWrite): number => (index < 0 ? Number.MAX_SAFE_INTEGER + index : index);
-
 const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   if (writes.length === 0) return [];
   const tasks = new Map<string, Map<number, LoadedWrite>>();
@@ -236,5 +230,5 @@ const parseWrites = (writes: readonly TaskWrites[]): LoadedWrite[] => {
   }
   return [...tasks]
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .flatMap(([, task]) => [...task.values()].sort((one, other) => placeOf(one) - placeOf(other)));
+    .flatMap(([, task]) => [...task.values()].sort((one, other) => one.index - other.index));
 };

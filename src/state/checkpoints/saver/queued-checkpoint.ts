@@ -72,14 +72,18 @@ export const splitMetadata = (
 /** Indexes of LangGraph's own channels. A map, because a caller may name a channel `constructor`. */
 const SPECIAL_INDEXES: ReadonlyMap<string, number> = new Map(Object.entries(WRITES_IDX_MAP));
 
-/** The last write to one of LangGraph's own channels counts. */
+/**
+ * The last write to one of LangGraph's own channels counts. The others are numbered without them: with durability `exit`,
+ * LangGraph stores again what it has read, in another order.
+ */
 export const toQueuedWrites = (
   writes: readonly PendingWrite[],
   values: ValueWriter,
 ): QueuedWrites["writes"] => {
   const queued: QueuedWrites["writes"] = new Map();
-  for (const [position, [channel, value]] of writes.entries()) {
-    const index = SPECIAL_INDEXES.get(channel) ?? position;
+  let position = 0;
+  for (const [channel, value] of writes) {
+    const index = SPECIAL_INDEXES.get(channel) ?? position++;
     const shown = channel === ERROR ? boundedFailure(value) : value;
     if (index < 0 || !queued.has(index)) queued.set(index, [channel, values.prepareWrite(shown)]);
   }
