@@ -96,11 +96,11 @@ export const createEventPublisher = (
     const shown = asked.stream_subgraphs || !isMore ? chunk : withoutSubgraphs(chunk);
     if (shown !== undefined) convert(shown);
   };
-  const innerErrors = createInnerErrors();
+  const innerErrors = events ? createInnerErrors() : undefined;
   const callbacks = [
     ...messageIds,
     ...(protocol === undefined ? [] : [protocol.handler]),
-    ...(events ? [innerErrors.handler] : []),
+    ...(innerErrors === undefined ? [] : [innerErrors.handler]),
   ];
   return {
     options: {
@@ -131,7 +131,7 @@ export const createEventPublisher = (
           else lifecycle.note(chunk, () => show(chunk));
           protocol?.convert(chunk);
         },
-    publishInner: (event) => emit("events", () => toWireJson(innerErrors.shown(event))),
+    publishInner: (event) => emit("events", () => toWireJson(innerErrors?.shown(event) ?? event)),
     publishesAnswers: publishesProtocol,
     answered: (interruptIds) => protocol?.answered(interruptIds),
     asked: (interrupts) => protocol?.asked(interrupts),

@@ -54,8 +54,6 @@ const WRITES_WITHOUT_YIELD = 16;
 /** A chunk of the graph, or an inner event of the mode `events`. */
 type Streamed = StreamChunk | StreamEvent;
 
-const isChunk = (streamed: Streamed): streamed is StreamChunk => Array.isArray(streamed);
-
 interface EventIntakeParts {
   publisher: EventPublisher;
   sink: AttemptEvents;
@@ -86,12 +84,13 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
   let writesLeft = WRITES_WITHOUT_YIELD;
 
   const publish = (streamed: Streamed): void => {
-    if (!isChunk(streamed)) return publisher.publishInner(streamed);
+    if (!Array.isArray(streamed)) return publisher.publishInner(streamed);
     observe(observed, streamed);
     publisher.publish(streamed);
   };
   /** A client may answer the interrupt or read the state at once, so the checkpoint must be stored first. */
-  const needsCheckpoint = (streamed: Streamed): boolean => isChunk(streamed) && isInterruptChunk(streamed[2]);
+  const needsCheckpoint = (streamed: Streamed): boolean =>
+    Array.isArray(streamed) && isInterruptChunk(streamed[2]);
 
   const publishWaiting = async (): Promise<void> => {
     let batch: Streamed[] = [];
@@ -166,7 +165,7 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
       onOver();
     },
     /** A graph that goes on would fill the memory with events. */
-    beforeNextStep(): Promise<void> | undefined {
+    beforeNextStep: (): Promise<void> | undefined => {
       if (pausing !== undefined) return caughtUp();
       if (writesLeft === 0) return slicer.next();
       writesLeft -= 1;

@@ -147,8 +147,8 @@ const startAttempt = (
       attempt: run.attempt,
       durability: kwargs.durability,
       threadIsEmpty: run.starts_empty === true,
-      beforeNextStep: () => intake.beforeNextStep(),
-      beforeWrite: () => intake.beforeWrite(),
+      beforeNextStep: intake.beforeNextStep,
+      beforeWrite: intake.beforeWrite,
       metadata: checkpointMetadata(run),
       searchableMetadata: Object.keys(run.metadata),
     });
@@ -160,7 +160,7 @@ const startAttempt = (
     const bindings = {
       checkpointer: own,
       // There are no checkpoints between steps.
-      ...(kwargs.durability === "exit" ? { beforeStep: () => intake.beforeNextStep() } : {}),
+      ...(kwargs.durability === "exit" ? { beforeStep: intake.beforeNextStep } : {}),
     };
     const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
     graph = resolved;

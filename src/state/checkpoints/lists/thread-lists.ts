@@ -158,9 +158,9 @@ export class ThreadLists {
       const cursor = new SegmentCursor(before.reference.segments);
       for (let index = start; index < array.length; index++) {
         const element = array[index];
-        const same = [index, index + shift].find((place) => isSameAt(before, place, element));
+        const same = isSameAt(before, index, element) ? index : index + shift;
         // Another object is stored again, however equal it looks.
-        if (same === undefined) continue;
+        if (same === index + shift && !isSameAt(before, same, element)) continue;
         places[index] = cursor.place(same, before.trees[same]);
         unplaced -= 1;
       }

@@ -4,13 +4,6 @@ import type { GivenCheckpoint } from "./channel-values.ts";
 
 const NONE: readonly string[] = [];
 
-/** By name: older versions of LangGraph's package do not export the function that says so. */
-const isSnapshot = (value: unknown): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  !Array.isArray(value) &&
-  (value as { lg_name?: unknown }).lg_name === "DeltaSnapshot";
-
 /**
  * A prune needs these names, and LangGraph gives a saver none. A run counts the steps since a snapshot in its metadata;
  * an update of a state and a copy do not, but they follow a checkpoint that is known, or ask for the history.
@@ -29,7 +22,10 @@ export const deltaChannelsIn = (
   writer.deltaChannels.get(checkpointNs)?.forEach(add);
   const { counters_since_delta_snapshot: counters } = metadata as { counters_since_delta_snapshot?: object };
   if (counters !== undefined) Object.keys(counters).forEach(add);
-  for (const channel in checkpoint.channel_values)
-    if (isSnapshot(checkpoint.channel_values[channel])) add(channel);
+  for (const channel in checkpoint.channel_values) {
+    const value = checkpoint.channel_values[channel] as { lg_name?: unknown } | null;
+    // By name: older versions of LangGraph's package do not export the function that says so.
+    if (typeof value === "object" && value?.lg_name === "DeltaSnapshot") add(channel);
+  }
   return all === undefined ? before : [...all].sort();
 };
