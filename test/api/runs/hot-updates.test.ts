@@ -76,7 +76,8 @@ describe("a run on a thread with earlier runs", () => {
       return found.updates >= before.updates + updates ? found : undefined;
     });
     expect(after.updates - before.updates).toBe(updates);
-    // Not all: the next ten minutes may begin meanwhile, or a page may be full for a moment.
-    expect((after.hot - before.hot) / updates).toBeGreaterThan(0.8);
+    // Not all: the next ten minutes may begin meanwhile (an eighth of all), and a page may be full for a moment. If one of
+    // the two updates touched an index, it would be half at most.
+    expect((after.hot - before.hot) / updates).toBeGreaterThan(0.7);
   });
 });
