@@ -2,7 +2,7 @@ import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 
-/** Nobody reads the events of hidden tools. */
+/** Events of hidden tools are not read, so their errors would stay. */
 const REMEMBERED_AT_MOST = 100;
 
 /** Remembers what failed until its event is read, because the event has only text. */

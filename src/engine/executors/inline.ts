@@ -57,7 +57,7 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
   };
 };
 
-/** Of a later attempt: without a checkpoint of the run it starts over. */
+/** Whether a later attempt continues. Without a checkpoint of its run, the attempt starts over. */
 const continues = async (
   checkpoints: CheckpointStorage,
   { thread_id, run_id }: ClaimedRunRow,
@@ -212,7 +212,7 @@ const startAttempt = (
         lastUnsafe: saver?.lastUnsafe,
       };
     } catch (thrown) {
-      // What was streamed may be what fails the run.
+      // A refused event fails the run, whatever the graph threw.
       const error = await backlog().then(
         () => thrown,
         (refused: unknown) => refused,

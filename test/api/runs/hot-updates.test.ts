@@ -64,20 +64,23 @@ describe("a run on a thread with earlier runs", () => {
       return made;
     });
     const updates = threads.length * TURNS * 2;
-    const before = await eventually("the first runs are counted", async () => {
-      const found = await counted();
-      return found.updates >= threads.length * 2 ? found : undefined;
-    });
-    await withServer(async (api) => {
-      for (let count = 0; count < TURNS; count += 1) await turn(api, threads);
-    });
-    const after = await eventually("the others are counted", async () => {
-      const found = await counted();
-      return found.updates >= before.updates + updates ? found : undefined;
-    });
-    expect(after.updates - before.updates).toBe(updates);
-    // Not all: the next ten minutes may begin meanwhile (an eighth of all), and a page may be full for a moment. If one of
-    // the two updates touched an index, it would be half at most.
-    expect((after.hot - before.hot) / updates).toBeGreaterThan(0.7);
+    await eventually(
+      "the first runs are counted",
+      async () => (await counted()).updates >= threads.length * 2,
+    );
+    const shareOfHot = async (): Promise<number> => {
+      const before = await counted();
+      await withServer(async (api) => {
+        for (let count = 0; count < TURNS; count += 1) await turn(api, threads);
+      });
+      const after = await eventually("the others are counted", async () => {
+        const found = await counted();
+        return found.updates >= before.updates + updates ? found : undefined;
+      });
+      expect(after.updates - before.updates).toBe(updates);
+      return (after.hot - before.hot) / updates;
+    };
+    // Not all: a page may be full for a moment. The next ten minutes may begin in one of the two rounds.
+    expect(Math.max(await shareOfHot(), await shareOfHot())).toBeGreaterThan(0.8);
   });
 });
