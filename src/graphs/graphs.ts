@@ -4,6 +4,7 @@ import { graphNotFound, invalid } from "../platform/domain/errors.ts";
 import type { WithoutContents } from "../platform/lib/contents.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
 import type { Logger } from "../platform/lib/logger.ts";
+import { untilAborted } from "../platform/lib/until-aborted.ts";
 import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./project/langgraph-json.ts";
 import type { ClassedSaver } from "../state/checkpoints/types.ts";
 import type { ValueClasses } from "../state/values/classes.ts";
@@ -136,10 +137,8 @@ export async function loadGraphs({
     };
   };
 
-  const results = await Promise.allSettled(
-    entries.map((entry) => watchLoading(entry, load(entry), { logger, signal, lateMs })),
-  );
-  signal?.throwIfAborted();
+  const watched = entries.map((entry) => watchLoading(entry, load(entry), { logger, signal, lateMs }));
+  const results = await untilAborted(signal, Promise.allSettled(watched));
   const failures = results.flatMap((result) =>
     result.status === "rejected" ? [result.reason as unknown] : [],
   );

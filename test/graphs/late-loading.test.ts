@@ -23,3 +23,17 @@ test.each([
   expect(await loading).toBe(reason);
   expect(named()).toHaveLength(1);
 });
+
+test("a project of many graphs loads without a warning of Node", async () => {
+  const names = Array.from({ length: 30 }, (_, index) => `graph-${index}`);
+  const configPath = await aConfig(Object.fromEntries(names.map((name) => [name, "counter.ts:graph"])));
+  const warnings: Error[] = [];
+  const note = (warning: Error): unknown => warnings.push(warning);
+  process.on("warning", note);
+  const { logger } = listeningLogger();
+  await loadGraphs({ configPath, logger, signal: new AbortController().signal });
+  // Node emits a warning in the next tick.
+  await new Promise(setImmediate);
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+});

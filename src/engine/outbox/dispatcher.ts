@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { isPassing, retryPassing } from "../../platform/database/passing-faults.ts";
 import { logFailure } from "../../platform/database/outages.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
@@ -52,6 +53,7 @@ export const createDispatcher = <Sent extends { url: string }>({
   const failing = createBackOff();
   const tries = createTries(logger, `${name}s`);
   const stopping = new AbortController();
+  setMaxListeners(AT_ONCE, stopping.signal);
   const sending = new Map<Promise<void>, HeldDelivery>();
   let opened = false;
   let timer: NodeJS.Timeout | undefined;

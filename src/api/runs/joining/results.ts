@@ -15,7 +15,7 @@ import { toWireJson } from "../../../state/values/wire-json.ts";
 import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { isTerminal } from "../record.ts";
 import type { AwaitedRunRow, RunRepository, RunSelector } from "../repository.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "../../../platform/lib/until-aborted.ts";
 
 /** `execution`: set if the run started in this process. */
 export interface CreatedRun {
