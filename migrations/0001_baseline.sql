@@ -1,5 +1,6 @@
 -- The tables, in the order in which they refer to each other. Hot tables are keyed by thread, so that they can be
 -- distributed by it. src/platform/database/migrate.ts applies this file; the schema is the first one of the search path.
+-- What users say is `json`, which keeps the order of keys. Only metadata, which are searched through indexes, are `jsonb`.
 
 -- Assistants ----------------------------------------------------------------------------------------------------------
 
@@ -8,11 +9,11 @@ create table assistants (
   graph_id     text not null,
   name         text not null,
   description  text,
-  config       jsonb not null default '{}',
-  context      jsonb not null default '{}',
+  config       json not null default '{}',
+  context      json not null default '{}',
   metadata     jsonb not null default '{}',
   version      integer not null,            -- the active version
-  defaults     jsonb,                       -- system assistants: {description, config, context} of the last deployment
+  defaults     json,                        -- system assistants: {description, config, context} of the last deployment
   created_at   timestamptz not null default now(),
   updated_at   timestamptz not null default now()
 );
@@ -32,8 +33,8 @@ create table assistant_versions (
   graph_id     text not null,
   name         text not null,
   description  text,
-  config       jsonb not null,
-  context      jsonb not null,
+  config       json not null,
+  context      json not null,
   metadata     jsonb not null,
   created_at   timestamptz not null default now(),
   primary key (assistant_id, version)
@@ -48,9 +49,9 @@ create table threads (
   status            text not null default 'idle' check (status in ('idle', 'busy', 'interrupted', 'error')),
   resting_status    text not null default 'idle', -- `status` before the thread got busy
   metadata          jsonb not null default '{}',
-  config            jsonb not null default '{}',
-  interrupts        jsonb not null default '{}',  -- {task_id: [{id, value}]} of the head checkpoint
-  error             jsonb,                        -- {error, message} of the last run, if it failed
+  config            json not null default '{}',
+  interrupts        json not null default '{}',   -- {task_id: [{id, value}]} of the head checkpoint
+  error             json,                         -- {error, message} of the last run, if it failed
   -- Runs that are pending or running. A counter, because creating and ending a run lock this row, and READ COMMITTED
   -- reads only the locked row again after a wait: see docs/decisions/002-multitask-in-the-database.md.
   unfinished_runs   integer not null default 0 check (unfinished_runs >= 0),
@@ -114,20 +115,20 @@ create table runs (
   status             text not null check (status in ('pending', 'running', 'error', 'success', 'timeout', 'interrupted')),
   -- The request.
   metadata           jsonb not null default '{}',
-  config             jsonb not null default '{}', -- assistant's, thread's and request's, merged at creation
-  context            jsonb not null default '{}',
-  kwargs             json not null,               -- the rest of the request; json keeps NUL in messages
+  config             json not null default '{}',  -- assistant's, thread's and request's, merged at creation
+  context            json not null default '{}',
+  kwargs             json not null,               -- the rest of the request
   multitask_strategy text not null check (multitask_strategy in ('reject', 'enqueue', 'interrupt', 'rollback')),
   resumable          boolean not null default false,
   delete_thread      boolean not null default false, -- threadless run with on_completion = delete
   webhook            text,                        -- http(s) address or path of this server; kwargs are not read for it
-  auth_user          jsonb,                       -- the user of the project's own `Auth`, for the graph alone
+  auth_user          json,                        -- the user of the project's own `Auth`, for the graph alone
   caller             text,                        -- digest of the creator, for limits per caller; null: no name
   -- What a rollback puts back: metadata and config of the thread that creating the run replaced.
   replaced_metadata  jsonb,
-  replaced_config    jsonb,
+  replaced_config    json,
   -- The execution.
-  error              jsonb,                       -- {error, message}
+  error              json,                        -- {error, message}
   cancel_action      text check (cancel_action in ('interrupt', 'rollback')),
   cancel_reason      text check (cancel_reason in ('requested', 'taken', 'replaced', 'disconnected')),
   attempt            integer not null default 0,  -- the fencing token: every write of an attempt carries it
@@ -247,7 +248,7 @@ create table crons (
   enabled          boolean not null default true,
   on_run_completed text check (on_run_completed in ('delete', 'keep')), -- null where the cron has a thread
   user_id          text,
-  auth_user        jsonb,                                     -- as in runs
+  auth_user        json,                                      -- as in runs
   caller           text,                                      -- as in runs
   metadata         jsonb not null default '{}',
   payload          text not null,                             -- JSON, the request for a run; text keeps NUL
@@ -381,7 +382,7 @@ create table store_items (
   -- of the primary key. Joined labels and LIKE would need escaping, and would take {ab} for a child of {a}.
   namespace   text[] collate "C" not null check (cardinality(namespace) > 0),
   key         text collate "C" not null,
-  value       jsonb not null,
+  value       json not null,
   ttl_minutes double precision check (ttl_minutes > 0),   -- what a refresh adds
   expires_at  timestamptz,                                -- invisible from then on, removed by the sweep later
   created_at  timestamptz not null default now(),
@@ -425,10 +426,10 @@ create table webhook_deliveries (
   receiver           text not null,              -- host and port of `url`; empty: this server's own routes
   -- The run as it ended; columns as in `runs`.
   run_status         text not null,
-  error              jsonb,
+  error              json,
   metadata           jsonb not null,
-  config             jsonb not null,
-  context            jsonb not null,
+  config             json not null,
+  context            json not null,
   kwargs             json,                       -- null: too large to be sent
   multitask_strategy text not null,
   run_created_at     timestamptz not null,
@@ -527,20 +528,38 @@ create table encrypting_servers (
   until     timestamptz not null           -- each server moves it on; in the past: when the server stopped
 );
 
+-- JSON ----------------------------------------------------------------------------------------------------------------
+
+-- `{...low, ...high}` of JavaScript: a key keeps its place in `low`, and has its value of `high`. Null counts as left out.
+create function merge_json(low json, high json) returns json language plpgsql immutable parallel safe as $$
+begin
+  if high is null or high::text = '{}' or high::text = low::text then
+    return coalesce(low, high);
+  elsif low is null or low::text = '{}' then
+    return high;
+  end if;
+  return (
+    select '{' || string_agg(to_json(key) || ':' || coalesce(h.value, l.value), ',' order by l.place, h.place) || '}'
+    from json_each(low) with ordinality as l (key, value, place)
+      full join json_each(high) with ordinality as h (key, value, place) using (key));
+end
+$$;
+
 -- Pages of records ----------------------------------------------------------------------------------------------------
 
--- What a page of records weighs, up to the row with which it is full: see src/platform/database/bounded-reads.ts. Only writing a
--- jsonb as text tells its length, and a page whose rows were all weighed took as long as their writers liked.
-create function add_weight(weight bigint, room bigint, octets bigint, a jsonb, b jsonb, c jsonb, d jsonb)
+-- What a page of records weighs, up to the row with which it is full: see src/platform/database/bounded-reads.ts. Only
+-- reading a long value tells the length of its text, and a page whose rows were all weighed took as long as their writers
+-- liked.
+create function add_weight(weight bigint, room bigint, octets bigint, metadata jsonb, a json, b json, c json)
   returns bigint language plpgsql immutable parallel safe as $$
 begin
   if weight >= room then
     return weight;
   end if;
-  return weight + octets + coalesce(octet_length(a::text), 0) + coalesce(octet_length(b::text), 0)
-    + coalesce(octet_length(c::text), 0) + coalesce(octet_length(d::text), 0);
+  return weight + octets + coalesce(octet_length(metadata::text), 0) + coalesce(octet_length(a::text), 0)
+    + coalesce(octet_length(b::text), 0) + coalesce(octet_length(c::text), 0);
 end
 $$;
 
-create aggregate weight_within(room bigint, octets bigint, a jsonb, b jsonb, c jsonb, d jsonb)
+create aggregate weight_within(room bigint, octets bigint, metadata jsonb, a json, b json, c json)
   (sfunc = add_weight, stype = bigint, initcond = '0');

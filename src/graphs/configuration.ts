@@ -52,7 +52,8 @@ export const toGraphConfiguration = ({
   const own = withoutServerOwned(configurable);
   return {
     context: isEmpty(context) ? own : withoutAuthFields(context),
-    configurable: { ...withoutServerOwned(context), ...own, ...headers, ...ids },
+    // The own fields come first, in the order of their author, and win.
+    configurable: { ...own, ...withoutServerOwned(context), ...own, ...headers, ...ids },
   };
 };
 

@@ -33,10 +33,9 @@ export const ASSISTANT_PARAMETERS = {
 } as const;
 
 export const LONG_COLUMNS = ["config", "context", "metadata"] as const;
-export const weightOf = (sent: readonly string[]): PageWeight => {
-  const [first, second, third] = LONG_COLUMNS.filter((column) => sent.includes(column));
-  return { columns: [first, second, third] };
-};
+export const weightOf = (sent: readonly string[]): PageWeight => ({
+  columns: LONG_COLUMNS.filter((column) => sent.includes(column)),
+});
 
 export type CountedRow<Row> = Row & PageColumns & { total: number };
 

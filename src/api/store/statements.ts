@@ -20,7 +20,7 @@ export const filterable = (item: "item" | "wanted", isEncrypted: boolean): strin
   // A graph may store a list, to which `||` would append.
   return isEncrypted
     ? address
-    : `(case when jsonb_typeof(${item}.value) = 'object' then ${item}.value || ${address} else ${address} end)`;
+    : `(case when json_typeof(${item}.value) = 'object' then ${item}.value::jsonb || ${address} else ${address} end)`;
 };
 
 /** `visible`: a visibility's condition on `filterable`. */
@@ -46,19 +46,22 @@ export const GET_WEIGHED = get(
    octet_length(item.value::text) as bytes`,
 );
 
+/** `json` has no comparison. No index holds values, so only one field becomes `jsonb`. */
+const FIELD = "(item.value -> field)::jsonb";
+
 /** filters.ts says why operands are lists. */
 const MEETS_CONDITIONS = `
   (wanted.conditions is null or not exists (
     select from jsonb_to_recordset(wanted.conditions) as condition (field text, operator text, operand jsonb)
     where not coalesce(case operator
-      when '$eq'  then (item.value -> field) is not distinct from (operand -> 0)
-      when '$ne'  then (item.value -> field) is distinct from (operand -> 0)
-      when '$in'  then (item.value -> field) in (select jsonb_array_elements(operand -> 0))
-      when '$nin' then coalesce((item.value -> field) not in (select jsonb_array_elements(operand -> 0)), true)
-      when '$gt'  then threadloom.store_number(item.value -> field) >  (operand ->> 0)::numeric
-      when '$gte' then threadloom.store_number(item.value -> field) >= (operand ->> 0)::numeric
-      when '$lt'  then threadloom.store_number(item.value -> field) <  (operand ->> 0)::numeric
-      when '$lte' then threadloom.store_number(item.value -> field) <= (operand ->> 0)::numeric
+      when '$eq'  then ${FIELD} is not distinct from (operand -> 0)
+      when '$ne'  then ${FIELD} is distinct from (operand -> 0)
+      when '$in'  then ${FIELD} in (select jsonb_array_elements(operand -> 0))
+      when '$nin' then coalesce(${FIELD} not in (select jsonb_array_elements(operand -> 0)), true)
+      when '$gt'  then threadloom.store_number(${FIELD}) >  (operand ->> 0)::numeric
+      when '$gte' then threadloom.store_number(${FIELD}) >= (operand ->> 0)::numeric
+      when '$lt'  then threadloom.store_number(${FIELD}) <  (operand ->> 0)::numeric
+      when '$lte' then threadloom.store_number(${FIELD}) <= (operand ->> 0)::numeric
     end, false)))`;
 
 /** `everywhere` has its own statement: with `upper is null or …` the other searches could not use the index. */
@@ -137,12 +140,12 @@ export const SEARCH_BY_MEANING = {
  * and the new item (`allowed`).
  */
 export const PUT_ITEMS = statement(
-  { ...ON_VISIBLE, allowed: "fragment" },
+  { ...ON_VISIBLE, operations: "json", allowed: "fragment" },
   (sql) => `
   insert into threadloom.store_items as item (namespace, key, value, ttl_minutes, expires_at)
   select namespace, key, value, ttl_minutes, now() + ttl_minutes * interval '1 minute'
-  from jsonb_to_recordset(${sql.operations})
-         as wanted (namespace text[] collate "C", key text collate "C", value jsonb, ttl_minutes double precision)
+  from json_to_recordset(${sql.operations})
+         as wanted (namespace text[] collate "C", key text collate "C", value json, ttl_minutes double precision)
   where ${sql.allowed}
   order by namespace, key
   on conflict (namespace, key) do update set

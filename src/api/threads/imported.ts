@@ -20,7 +20,7 @@ const STORE = statement(
     threadId: "uuid",
     status: "text",
     metadata: "jsonb",
-    interrupts: "jsonb",
+    interrupts: "json",
     firstTime: "timestamptz",
     lastTime: "timestamptz",
   },

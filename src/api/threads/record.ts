@@ -49,10 +49,10 @@ export const storedColumns = ({ read }: LongParts): string =>
   ].join(", ");
 
 const LONG_TEXTS: Record<LongColumn, string> = {
-  metadata: `, ',"metadata":', metadata`,
-  config: `, ',"config":', config`,
-  interrupts: `, ',"interrupts":', interrupts`,
-  error: `, case when error is not null then ',"error":' end, error`,
+  metadata: `, ' ,"metadata":', metadata`,
+  config: `, ' ,"config":', config`,
+  interrupts: `, ' ,"interrupts":', interrupts`,
+  error: `, case when error is not null then ' ,"error":' end, error`,
 };
 
 const recordText = ({ shown }: LongParts): string => {
@@ -81,9 +81,9 @@ export const RECORD_SELECTION = [
   sql.raw<string | null>(TTL).as("ttl"),
 ] as const;
 
-/** Content never matches: `jsonb` has a space behind its colons, and texts escape their quotes. */
-const LONG_PART = /(?=,"(?:metadata|config|interrupts|error)":)/;
-const NAME_OF_PART = /^,"(metadata|config|interrupts|error)":/;
+/** Content never matches: no stored JSON has a space before a comma, and texts escape their quotes. */
+const LONG_PART = /(?= ,"(?:metadata|config|interrupts|error)":)/;
+const NAME_OF_PART = /^ ,"(metadata|config|interrupts|error)":/;
 
 const openRecord = ({ encryption }: Queryable, { thread_id, record }: ThreadRecordRow): string =>
   record

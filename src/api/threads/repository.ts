@@ -117,7 +117,7 @@ const READ_COPIED = statement(
   from threadloom.threads where thread_id = ${sql.threadId}`,
 );
 const STORE_REENCRYPTED = statement(
-  { threadId: "uuid", metadata: "jsonb", config: "jsonb", interrupts: "jsonb", error: "jsonb" },
+  { threadId: "uuid", metadata: "jsonb", config: "json", interrupts: "json", error: "json" },
   (sql) => `update threadloom.threads set metadata = ${sql.metadata}, config = ${sql.config},
     interrupts = ${sql.interrupts}, error = ${sql.error} where thread_id = ${sql.threadId} returning ${RECORD_COLUMNS}`,
 );

@@ -36,8 +36,8 @@ export interface PageColumns {
 }
 
 export interface PageWeight {
-  /** The `jsonb` columns of `page` that may be large. */
-  columns: readonly [string?, string?, string?, string?];
+  /** Columns of `page` that may be large: `metadata`, and at most three of `json`. */
+  columns: readonly string[];
   /** SQL for the bytes of the other columns. Must not read long values. */
   octets?: string;
   /** Default: `PAGE_BYTES_AT_MOST`. */
@@ -54,7 +54,9 @@ export const roomyPage = (
   statement: string,
   { columns, octets = "0", bytesAtMost = PAGE_BYTES_AT_MOST, sent = "page.*" }: PageWeight,
 ): string => {
-  const weighed = [0, 1, 2, 3].map((index) => columns[index] ?? "null");
+  const texts = columns.filter((column) => column !== "metadata");
+  const metadata = columns.includes("metadata") ? "metadata" : "null";
+  const weighed = [metadata, ...[0, 1, 2].map((index) => texts[index] ?? "null")];
   return `
   select ${sent}, page_rows, weight_before from (
     select page.*, count(*) over () as page_rows,

@@ -7,18 +7,19 @@ import { METADATA_ELEMENTS_AT_MOST } from "../domain/json-schemas.ts";
  */
 export const MERGED_BYTES_AT_MOST = 2_000_000;
 
-/** SQL. The text counts too, because a number of 12 stored bytes may have 309 digits. */
-export const hasRoomFor = (merged: string): string => `case
-  when pg_column_size(${merged}) <= ${MERGED_BYTES_AT_MOST} then octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
-  else false end`;
+/** SQL: as `{...a, ...b}`, for columns of `json`. */
+export const mergedJson = (...objects: readonly [string, string, ...string[]]): string =>
+  objects.reduce((low, high) => `threadloom.merge_json(${low}, ${high})`);
 
 const MERGED_ELEMENTS_AT_MOST = 2 * METADATA_ELEMENTS_AT_MOST;
 /** A list item takes at least four bytes, so smaller metadata need no count. */
 const BYTES_OF_FEW = 4 * MERGED_ELEMENTS_AT_MOST;
 
+/** SQL. The text counts too, because a number of 12 stored bytes may have 309 digits. */
 export const hasRoomForMetadata = (merged: string): string => `case
   when pg_column_size(${merged}) <= ${BYTES_OF_FEW} then true
-  when ${hasRoomFor(merged)}
+  when pg_column_size(${merged}) > ${MERGED_BYTES_AT_MOST} then false
+  when octet_length((${merged})::text) <= ${MERGED_BYTES_AT_MOST}
     then (select count(*) from jsonb_path_query(${merged}, 'strict $.**')) <= ${MERGED_ELEMENTS_AT_MOST + 1}
   else false end`;
 

@@ -4,8 +4,8 @@ import { isInherited } from "../lib/names.ts";
 import { CURSOR_CHARACTERS } from "./cursors.ts";
 
 /**
- * `jsonb` columns (metadata, config, context) can hold neither NUL nor half a surrogate pair. Text columns (a run's
- * input) take any JSON.
+ * PostgreSQL searches or merges metadata, configs, contexts and items, and fails there for NUL and half a surrogate pair.
+ * Other JSON (a run's input) may have any text.
  */
 
 const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
@@ -133,14 +133,17 @@ const knownConfig = z.looseObject({
   configurable: jsonObject.optional(),
 }) as z.ZodType<JsonObject, JsonObject>;
 
-/** Keeps unknown keys. The four known keys must have the types that a run needs; `null` means "not given". */
+/**
+ * Keeps unknown keys, and the order: `knownConfig` alone would put its keys first. The four known keys must have the types
+ * that a run needs; `null` means "not given".
+ */
 export const storableConfig = storableObject
   .transform((config): JsonObject => {
     const given = { ...config };
     for (const key of CONFIG_KEYS) if (given[key] === null) delete given[key];
     return given;
   })
-  .pipe(knownConfig)
+  .pipe(jsonObject.and(knownConfig))
   .meta({
     type: "object",
     properties: {

@@ -1,5 +1,4 @@
 import { receiverDigest } from "../domain/webhook-address.ts";
-import { toJsonb } from "../lib/jsonb.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { isEncrypted, openText, type Cipher, type Places } from "./cipher.ts";
 import {
@@ -42,33 +41,32 @@ interface JsonKind<Value> {
 }
 
 const ofObject = (
+  type: "json" | "jsonb",
   encrypt: (cipher: Cipher, value: JsonObject, place: string) => JsonObject,
 ): JsonKind<JsonObject> => ({
-  type: "jsonb",
+  type,
   parse: (json) => JSON.parse(json) as JsonObject,
   plain: JSON.stringify,
   encrypt: (cipher, value, place) => JSON.stringify(encrypt(cipher, value, place)),
 });
 
-export const METADATA = { ...ofObject(encryptMetadata), mayHoldLookalikes: true };
-export const CONFIG = ofObject((cipher, config, place) => encryptConfig(cipher, config, { place }));
+export const METADATA = { ...ofObject("jsonb", encryptMetadata), mayHoldLookalikes: true };
+export const CONFIG = ofObject("json", (cipher, config, place) => encryptConfig(cipher, config, { place }));
 /** The database compares this column with values of requests. */
-export const COMPARED_CONFIG = ofObject((cipher, config, place) =>
+export const COMPARED_CONFIG = ofObject("json", (cipher, config, place) =>
   encryptConfig(cipher, config, { place, alike: true }),
 );
-export const CONTEXT = ofObject((cipher, context, place) => encryptEach(cipher, context, { place }));
+export const CONTEXT = ofObject("json", (cipher, context, place) => encryptEach(cipher, context, { place }));
 
 export const WHOLE_JSON: JsonKind<string> = {
-  type: "jsonb",
+  type: "json",
   parse: (json) => json,
   plain: undefined,
   encrypt: encryptJson,
 };
-/** JSON text that may have characters that jsonb refuses. */
-export const WHOLE_JSON_ANY_TEXT: JsonKind<string> = { ...WHOLE_JSON, plain: (json) => toJsonb(json).jsonb };
 /** `{}` stands for no interrupts, and the database compares with it. */
 export const INTERRUPTS: JsonKind<string> = {
-  ...WHOLE_JSON_ANY_TEXT,
+  ...WHOLE_JSON,
   encrypt: (cipher, json, place) => (json === "{}" ? json : encryptJson(cipher, json, place)),
 };
 
@@ -83,7 +81,6 @@ export const ENCRYPTED_KWARGS = [
 ] as const;
 export const KWARGS: JsonKind<string> = {
   ...WHOLE_JSON,
-  type: "json",
   encrypt: (cipher, json, place) =>
     JSON.stringify(encryptSome(cipher, JSON.parse(json) as JsonObject, ENCRYPTED_KWARGS, place)),
 };

@@ -16,7 +16,6 @@ import {
   METADATA,
   textColumn,
   WHOLE_JSON,
-  WHOLE_JSON_ANY_TEXT,
 } from "./column-kinds.ts";
 
 export interface AssistantKey {
@@ -78,7 +77,7 @@ const THREAD = {
   metadata: jsonColumn(METADATA, (key: ThreadKey) => [ofThread("metadata", key)]),
   config: jsonColumn(COMPARED_CONFIG, (key: ThreadKey) => [ofThread("config", key)]),
   interrupts: jsonColumn(INTERRUPTS, (key: ThreadKey) => [ofThread("interrupts", key)]),
-  error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: ThreadKey) => [ofThread("error", key)]),
+  error: jsonColumn(WHOLE_JSON, (key: ThreadKey) => [ofThread("error", key)]),
 };
 
 /** The database merges the values of the run's assistant and thread under those of the request. */
@@ -117,7 +116,7 @@ export const ENCRYPTED_COLUMNS = {
     metadata: jsonColumn(METADATA, (key: CronKey) => [ofCron("metadata", key)]),
     payload: textColumn((key: CronKey) => `cron ${key.cron_id}`),
     user_id: textColumn((key: CronKey) => `cron-user ${key.cron_id}`),
-    auth_user: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: CronKey) => [ofCron("auth_user", key)]),
+    auth_user: jsonColumn(WHOLE_JSON, (key: CronKey) => [ofCron("auth_user", key)]),
   },
   store_items: {
     value: jsonColumn(WHOLE_JSON, ({ namespace, key }: ItemKey) => [
@@ -127,7 +126,7 @@ export const ENCRYPTED_COLUMNS = {
   threads: THREAD,
   runs: {
     ...OF_RUN,
-    error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: RunIdKey) => [ofRun("error", key)]),
+    error: jsonColumn(WHOLE_JSON, (key: RunIdKey) => [ofRun("error", key)]),
     // A rollback restores these values in the thread's row.
     replaced_metadata: THREAD.metadata,
     replaced_config: THREAD.config,
@@ -140,7 +139,7 @@ export const ENCRYPTED_COLUMNS = {
   },
   // A delivery copies its run, or the error that was encrypted for the thread.
   webhook_deliveries: {
-    error: jsonColumn(WHOLE_JSON_ANY_TEXT, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
+    error: jsonColumn(WHOLE_JSON, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
     ...OF_RUN,
     url: textColumn(ofWebhook),
     last_error: textColumn(ofWebhook),

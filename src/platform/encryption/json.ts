@@ -68,7 +68,7 @@ export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Place
 export const encryptValue = (cipher: Cipher, value: unknown, place: string): string =>
   cipher.encrypt(JSON.stringify(value), place);
 
-/** For a column of `json` or `jsonb` that no query searches while encryption is on. */
+/** For a column that no query searches while encryption is on. */
 export const encryptJson = (cipher: Cipher, json: string, place: string): string =>
   `"${cipher.encrypt(json, place)}"`;
 

@@ -80,8 +80,8 @@ const NOT_CONTINUED = `(r.status <> 'success' or not exists (
 const IN_STATE: Readonly<Record<Task["state"], string>> = {
   submitted: "status = 'pending'",
   working: "status = 'running'",
-  "input-required": "status = 'success' and interrupts is not null and interrupts <> '{}'",
-  completed: "status = 'success' and (interrupts is null or interrupts = '{}')",
+  "input-required": "status = 'success' and interrupts::text <> '{}'",
+  completed: "status = 'success' and coalesce(interrupts::text, '{}') = '{}'",
   failed: "status in ('error', 'timeout')",
   cancelled: "status = 'interrupted'",
 };

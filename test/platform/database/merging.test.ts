@@ -109,7 +109,7 @@ test("a thread keeps the newest run's configuration if it has no room for those 
   const kept = async () =>
     Object.keys(configurableOf((await api.get<Record<string, unknown>>(`/threads/${threadId}`)).body));
   await given({ tone: "dry" });
-  expect(await kept()).toEqual(["tone", "before"]);
+  expect(await kept()).toEqual(["before", "tone"]);
   const { kwargs } = await given(LARGE);
   expect(await kept()).toEqual(["text"]);
   expect(configurableOf(kwargs)).toEqual(LARGE);

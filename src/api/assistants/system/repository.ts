@@ -18,16 +18,15 @@ const PARAMETERS = {
   assistantIds: "uuid[]",
   graphIds: "text[]",
   descriptions: "text[]",
-  configs: "jsonb[]",
-  contexts: "jsonb[]",
+  configs: "json[]",
+  contexts: "json[]",
   metadatas: "jsonb[]",
+  defaults: "json[]",
 } as const;
 
 const wished = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>): string => `wished as (
-  select *, jsonb_build_object('description', description, 'config', config, 'context', context) || metadata
-    as defaults
-  from unnest(${sql.assistantIds}, ${sql.graphIds}, ${sql.descriptions}, ${sql.configs}, ${sql.contexts}, ${sql.metadatas})
-    as said (assistant_id, graph_id, description, config, context, metadata))`;
+  select * from unnest(${sql.assistantIds}, ${sql.graphIds}, ${sql.descriptions}, ${sql.configs}, ${sql.contexts},
+    ${sql.metadatas}, ${sql.defaults}) as said (assistant_id, graph_id, description, config, context, metadata, defaults))`;
 
 const COLUMNS_OF_NEW = [
   "assistant_id",
@@ -59,7 +58,7 @@ const LOCK_OTHERS = statement(
   (sql) => `with ${wished(sql)}
 select a.assistant_id from threadloom.assistants a
 join wished using (assistant_id)
-where wished.defaults is distinct from a.defaults and ${sql.visible}
+where wished.defaults::text is distinct from a.defaults::text and ${sql.visible}
 order by a.assistant_id for update of a`,
 );
 
@@ -73,7 +72,7 @@ snapshot as (
     (select max(v.version) + 1 from threadloom.assistant_versions v where v.assistant_id = a.assistant_id),
     a.graph_id, a.name, wished.description, wished.config, wished.context,
     -- Those of a user stay.
-    case when a.defaults ? 'starters' then a.metadata - 'starters' else a.metadata end || wished.metadata,
+    case when a.defaults -> 'starters' is not null then a.metadata - 'starters' else a.metadata end || wished.metadata,
     clock_timestamp()
   from threadloom.assistants a join wished using (assistant_id) where a.assistant_id = any(${sql.ids})
   returning ${SNAPSHOT.join(", ")})
@@ -90,6 +89,9 @@ const listsOf = (assistants: readonly SystemAssistant[]) => ({
   configs: assistants.map(({ config }) => JSON.stringify(config)),
   contexts: assistants.map(({ context }) => JSON.stringify(context)),
   metadatas: assistants.map(({ metadata }) => JSON.stringify(metadata)),
+  defaults: assistants.map(({ description, config, context, metadata }) =>
+    JSON.stringify({ description, config, context, ...metadata }),
+  ),
 });
 
 export const createSystemAssistantRepository = (database: Database) => ({

@@ -97,9 +97,8 @@ const keyOf = (visibility: Visibility<"threads">, { metadata, status }: RowFilte
 
 /** `more`: SQL for further columns. */
 const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
-  const [first, second, third, fourth] = parts.read;
   const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
-  return { columns: [first, second, third, fourth], sent: `${more}${recordColumns(parts)}${place}` };
+  return { columns: parts.read, sent: `${more}${recordColumns(parts)}${place}` };
 };
 
 const limitAndOffset = (limit: number, offset: number): RawBuilder<unknown> =>

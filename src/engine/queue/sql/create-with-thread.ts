@@ -49,7 +49,7 @@ const thread = (
     ${sql.ttlMinutes}, now() + ${sql.ttlMinutes} * interval '1 minute'
   from assistant a
   on conflict (thread_id) do nothing
-  returning thread_id, metadata, config, '{}'::jsonb as metadata_before, '{}'::jsonb as config_before,
+  returning thread_id, metadata, config, '{}'::jsonb as metadata_before, '{}'::json as config_before,
     true as state_unchanged, false as behind, turns as turn`;
 
 const CREATE_WITH_THREAD = statement({ ...PARAMETERS, ...CLAIM_PARAMETERS, ...ASSISTANT_VISIBLE }, (sql) =>

@@ -1,7 +1,7 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
 import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
-import { hasRoomFor } from "../../../platform/database/merging.ts";
+import { MERGED_BYTES_AT_MOST, mergedJson } from "../../../platform/database/merging.ts";
 import {
   arraysOf,
   encryptedParameter,
@@ -153,31 +153,31 @@ export const GRAPH = "jsonb_build_object('graph_id', a.graph_id, 'assistant_id',
 // compares compressed values byte by byte.
 const WITH_GRAPH = `case when t.metadata @> ${GRAPH} then t.metadata else t.metadata || ${GRAPH} end`;
 
-const withGiven = (
-  sql: Pick<Sql, "keptConfig">,
-  key: "configurable" | "context",
-): string => `case when ${sql.keptConfig} ? '${key}'
-    then jsonb_build_object('${key}', coalesce(t.config -> '${key}', '{}') || (${sql.keptConfig} -> '${key}'))
-    else '{}' end`;
+/** Null if neither the thread nor the request has the member. */
+const keptMember = (sql: Pick<Sql, "keptConfig">, key: "configurable" | "context"): string =>
+  `'"${key}":' || ${mergedJson(`t.config -> '${key}'`, `${sql.keptConfig} -> '${key}'`)}`;
 
 /**
  * If nothing changes, the expression is the plain column, so PostgreSQL does not store a long value again. If
- * the merged value is too large, only the request's own values are kept.
+ * the merged value is too large, only the request's own values are kept. `offset 0` merges once.
  */
-const keptConfig = (sql: Pick<Sql, "keptConfig">): string => {
-  const kept = `t.config || ${withGiven(sql, "configurable")} || ${withGiven(sql, "context")}`;
-  return `case when ${sql.keptConfig} is null or t.config = (${kept}) then t.config
-    when ${hasRoomFor(kept)} then ${kept} else t.config - array['configurable', 'context'] || ${sql.keptConfig} end`;
-};
+const keptConfig = (sql: Pick<Sql, "keptConfig">): string => `case when ${sql.keptConfig} is null then t.config else (
+    select case when kept.config = t.config::text then t.config
+      when octet_length(kept.config) <= ${MERGED_BYTES_AT_MOST} then kept.config::json else ${sql.keptConfig} end
+    from (select '{' || concat_ws(',', ${keptMember(sql, "configurable")}, ${keptMember(sql, "context")}) || '}' as config
+      offset 0) as kept) end`;
 
-/** The request's values override the thread's, which override the assistant's. */
-const mergedColumns = (
-  sql: Pick<Sql, "metadata" | "config" | "context">,
-): string => `a.metadata || t.metadata || ${sql.metadata},
-    a.config || (t.config - 'context') || ${sql.config} || jsonb_build_object('configurable',
-      coalesce(a.config -> 'configurable', '{}') || coalesce(t.config -> 'configurable', '{}')
-        || coalesce(${sql.config} -> 'configurable', '{}')),
-    a.context || coalesce(t.config -> 'context', '{}') || ${sql.context}`;
+/**
+ * The request's values override the thread's, which override the assistant's. A thread's config has only the members of
+ * `keptConfig`.
+ */
+const mergedColumns = (sql: Pick<Sql, "metadata" | "config" | "context">): string => {
+  const member = (config: string): string => `${config} -> 'configurable'`;
+  const configurable = mergedJson(member("a.config"), member("t.config"), member(sql.config));
+  return `a.metadata || t.metadata || ${sql.metadata},
+    ${mergedJson("a.config", sql.config, `('{"configurable":' || coalesce(${configurable}, '{}') || '}')::json`)},
+    ${mergedJson("a.context", "t.config -> 'context'", sql.context)}`;
+};
 
 /**
  * Updates an existing thread. If the update waits for the thread's row, `before` is not read again, so a
@@ -220,7 +220,7 @@ insert into threadloom.runs as r (run_id, thread_id, assistant_id, graph_id, sta
     now() + make_interval(secs => ${sql.afterSeconds}), t.behind, case when a.starts then t.turn else 0 end,
     case when not t.metadata_before @> ${GRAPH} then jsonb_strip_nulls(
       jsonb_build_object('graph_id', t.metadata_before -> 'graph_id', 'assistant_id', t.metadata_before -> 'assistant_id')) end,
-    case when ${sql.keptConfig} is not null and t.config <> t.config_before then t.config_before end,
+    case when ${sql.keptConfig} is not null and t.config::text <> t.config_before::text then t.config_before end,
     ${sql.authUser}, ${sql.caller}
   from thread t, assistant a${isOne ? "" : ` where t.thread_id = ${sql.threadId} order by place`}
   returning ${returned}`;

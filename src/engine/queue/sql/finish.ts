@@ -33,7 +33,7 @@ const FINISH_PARAMETERS = {
   status: ["text", ({ outcome }: Finish) => outcome.status],
   error: encryptedParameter("runs", "error", errorOf, ofRun),
   threadError: [
-    "jsonb",
+    "json",
     () => null,
     (finish: Finish, encryption: Encryption) =>
       encryption.stored("threads", "error", errorOf(finish), ofThread(finish)),
@@ -43,7 +43,6 @@ const FINISH_PARAMETERS = {
     "text",
     ({ outcome: { threadStatus } }: Finish) => (threadStatus === "unchanged" ? null : threadStatus),
   ],
-  // Interrupts may contain NUL, which jsonb cannot hold; the checkpoint has the exact value.
   interrupts: encryptedParameter(
     "threads",
     "interrupts",

@@ -7,7 +7,7 @@ import { recorded, type RecordEnds } from "./ended.ts";
 const ROLLED_BACK = `events as (
   delete from threadloom.run_events e using forgotten f where e.thread_id = f.thread_id and e.run_id = f.run_id),
 ended as (
-  select ${ENDED_COLUMNS}, 'rolled-back' as status, null::jsonb as error from forgotten r)`;
+  select ${ENDED_COLUMNS}, 'rolled-back' as status, null::json as error from forgotten r)`;
 
 /** pending or running → the row is gone: rollback. */
 export const forgetting = (record: RecordEnds | undefined) => {

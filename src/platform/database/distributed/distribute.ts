@@ -10,8 +10,9 @@ const COPIED = { assistants: "assistant_id", checkpoint_shapes: "hash", workers:
 /** Functions in statements of threads. */
 const FUNCTIONS = [
   "merge_writes(text, text)",
-  "add_weight(bigint, bigint, bigint, jsonb, jsonb, jsonb, jsonb)",
-  "weight_within(bigint, bigint, jsonb, jsonb, jsonb, jsonb)",
+  "merge_json(json, json)",
+  "add_weight(bigint, bigint, bigint, jsonb, json, json, json)",
+  "weight_within(bigint, bigint, jsonb, json, json, json)",
 ] as const;
 
 /** A part of the distribution. A step that `isDone` is left out, so a failed distribution can go on. */
@@ -97,8 +98,8 @@ begin
       to_jsonb(old) ->> tg_argv[0]);
   end if;
   if tg_op <> 'DELETE' then
-    execute format('insert into %1$I.%2$I select * from jsonb_populate_record(null::%1$I.%2$I, %3$L)',
-      tg_table_schema, '${COPY_PREFIX}' || tg_table_name, to_jsonb(new));
+    execute format('insert into %1$I.%2$I select * from json_populate_record(null::%1$I.%2$I, %3$L)',
+      tg_table_schema, '${COPY_PREFIX}' || tg_table_name, row_to_json(new));
   end if;
   return null;
 end
