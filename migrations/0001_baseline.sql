@@ -530,7 +530,8 @@ create table encrypting_servers (
 
 -- JSON ----------------------------------------------------------------------------------------------------------------
 
--- `{...low, ...high}` of JavaScript: a key keeps its place in `low`, and has its value of `high`. Null counts as left out.
+-- The members of `low` that `high` does not have, then those of `high`: the order of the last author stays whole. Null
+-- counts as left out.
 create function merge_json(low json, high json) returns json language plpgsql immutable parallel safe as $$
 begin
   if high is null or high::text = '{}' or high::text = low::text then
@@ -539,7 +540,7 @@ begin
     return high;
   end if;
   return (
-    select '{' || string_agg(to_json(key) || ':' || coalesce(h.value, l.value), ',' order by l.place, h.place) || '}'
+    select '{' || string_agg(to_json(key) || ':' || coalesce(h.value, l.value), ',' order by h.place nulls first, l.place) || '}'
     from json_each(low) with ordinality as l (key, value, place)
       full join json_each(high) with ordinality as h (key, value, place) using (key));
 end

@@ -7,7 +7,7 @@ import { METADATA_ELEMENTS_AT_MOST } from "../domain/json-schemas.ts";
  */
 export const MERGED_BYTES_AT_MOST = 2_000_000;
 
-/** SQL: as `{...a, ...b}`, for columns of `json`. */
+/** SQL for columns of `json`: the last object's members win, and come last. */
 export const mergedJson = (...objects: readonly [string, string, ...string[]]): string =>
   objects.reduce((low, high) => `threadloom.merge_json(${low}, ${high})`);
 

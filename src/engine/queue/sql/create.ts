@@ -161,7 +161,9 @@ const keptMember = (sql: Pick<Sql, "keptConfig">, key: "configurable" | "context
  * If nothing changes, the expression is the plain column, so PostgreSQL does not store a long value again. If
  * the merged value is too large, only the request's own values are kept. `offset 0` merges once.
  */
-const keptConfig = (sql: Pick<Sql, "keptConfig">): string => `case when ${sql.keptConfig} is null then t.config else (
+const keptConfig = (
+  sql: Pick<Sql, "keptConfig">,
+): string => `case when ${sql.keptConfig} is null then t.config else (
     select case when kept.config = t.config::text then t.config
       when octet_length(kept.config) <= ${MERGED_BYTES_AT_MOST} then kept.config::json else ${sql.keptConfig} end
     from (select '{' || concat_ws(',', ${keptMember(sql, "configurable")}, ${keptMember(sql, "context")}) || '}' as config
