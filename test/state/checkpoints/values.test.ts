@@ -224,6 +224,21 @@ describe("values of any kind", () => {
     expect((await opened.storage.readHead(threadId))?.metadata).toMatchObject({ writes: odd.writes });
   });
 
+  it("in metadata are found by a text that only looks like an escape, and not by another", async (context) => {
+    context.skip(IS_ENCRYPTED, "Nothing is found by metadata that are encrypted.");
+    const threadId = randomUUID();
+    const literal = String.raw`\u0000 \\u0000 \ud83d`;
+    const given = { ...metadata, user: literal };
+    await opened.storage.saver.put(at(threadId), aCheckpoint({ a: 1 }), given as never, { a: 1 });
+    const found = async (user: string): Promise<number> => {
+      let count = 0;
+      for await (const _ of opened.storage.saver.list(at(threadId), { filter: { user } })) count += 1;
+      return count;
+    };
+    expect(await found(literal)).toBe(1);
+    expect(await found(literal.replaceAll(/u0000|ud83d/g, "ufffd"))).toBe(0);
+  });
+
   it("in pending writes are kept", async () => {
     const threadId = randomUUID();
     const { saver } = opened.storage;
