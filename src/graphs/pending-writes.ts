@@ -22,12 +22,28 @@ const COMMAND = "00000000-0000-0000-0000-000000000000";
 /** The `StateGraph` node that reads the input. */
 const INPUT = "__start__";
 const ERROR = "__error__";
+const INTERRUPT = "__interrupt__";
 /** Notes about a task, which no reducer sees. */
-const NOTES: ReadonlySet<string> = new Set([ERROR, "__interrupt__", "__scheduled__", "__resume__"]);
+const NOTES: ReadonlySet<string> = new Set([
+  ...[ERROR, "__error_source_node__"],
+  ...[INTERRUPT, "__resume__", "__scheduled__"],
+]);
 /** Each try applies all writes to the whole state. After these tries, undecided tasks are refused. */
 const TRIES_AT_MOST = 16;
 
 const isNote = ([, channel]: CheckpointPendingWrite): boolean => NOTES.has(channel);
+
+/** Their writes wait for the end of the step. They keep their answered interrupts, and `getState` lists these. */
+export const finishedTasks = (writes: readonly { taskId: string; channel: string }[]): ReadonlySet<string> =>
+  new Set(writes.filter(({ channel }) => !NOTES.has(channel)).map(({ taskId }) => taskId));
+
+/** The checkpoint for a read that asks what waits for an answer. */
+export const withoutAnswered = (tuple: CheckpointTuple): CheckpointTuple => {
+  const writes = tuple.pendingWrites ?? [];
+  const finished = finishedTasks(writes.map(([taskId, channel]) => ({ taskId, channel })));
+  const pendingWrites = writes.filter(([taskId, channel]) => channel !== INTERRUPT || !finished.has(taskId));
+  return { ...tuple, pendingWrites };
+};
 
 /** Reads the root checkpoint again each time, because applying writes changes it. */
 type Read = () => Promise<CheckpointTuple>;

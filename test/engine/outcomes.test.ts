@@ -25,7 +25,7 @@ const outcomesBy = (resolve: () => Promise<unknown>, readWithinMs?: number) => {
   const outcomes = createOutcomes({
     database: { isLoss: (error) => error === LOSS },
     graphs: { resolve } as unknown as Graphs,
-    checkpoints: {} as CheckpointStorage,
+    checkpoints: { saverForRead: () => undefined } as unknown as CheckpointStorage,
     timeoutSecondsOf: () => 5,
     ...(readWithinMs === undefined ? {} : { readWithinMs }),
     logger,
@@ -74,6 +74,22 @@ test("a graph with interrupts leaves its thread interrupted, with the pending in
   const { outcome } = await outcomeOf(completed(true), { ...WAITING, next: [] });
   expect(outcome).toMatchObject({ status: "success", threadStatus: "interrupted" });
   expect(JSON.parse(outcome.interrupts)).toEqual({ asks: [{ id: "i", value: "why?" }] });
+});
+
+test("of the questions in the state, only those that the run asked itself wait for an answer", async () => {
+  const asks = (id: string) => ({ id, interrupts: [{ id, value: id }] });
+  const state = { next: [], tasks: [asks("answered"), asks("open")] };
+  const result: GraphResult = {
+    ...{ kind: "completed", values: () => "{}" },
+    interrupts: () => '[{"id":"open","value":"open"}]',
+  };
+  const { outcome } = await outcomeOf(result, state);
+  expect(JSON.parse(outcome.interrupts)).toEqual({ open: [{ id: "open", value: "open" }] });
+});
+
+test("a graph that was cancelled while a second question of a task waits leaves its thread interrupted", async () => {
+  const { outcome } = await outcomeOf(cancelled, { ...WAITING, next: [] });
+  expect(outcome).toMatchObject({ threadStatus: "interrupted" });
 });
 
 test.each([

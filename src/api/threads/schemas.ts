@@ -239,7 +239,9 @@ const task = z.object({
   name: z.string(),
   path: z.array(jsonValue),
   error: z.string().nullable(),
-  interrupts: z.array(interrupt),
+  interrupts: z
+    .array(interrupt)
+    .describe("What the task asked. Answered interrupts stay until all tasks of the step have ended."),
   checkpoint: jsonObject.nullable().describe("The address of the state of the task's subgraph."),
   get state() {
     return stateAnswer.nullable();
@@ -256,7 +258,9 @@ export const stateAnswer: z.ZodType = z
     created_at: timestamp.nullable(),
     checkpoint: checkpointAddress.nullable(),
     parent_checkpoint: checkpointAddress.nullable(),
-    interrupts: z.array(interrupt),
+    interrupts: z
+      .array(interrupt)
+      .describe("Those of the tasks. In the newest state, only those that wait for an answer."),
   })
   .partial()
   .meta({ id: "ThreadState" });

@@ -1,4 +1,5 @@
 import { COUNT_WRITES_OF_C } from "../../state/checkpoints/rows/row-text.ts";
+import { finishedTasks } from "../../graphs/pending-writes.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../state/checkpoints/types.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
@@ -113,12 +114,12 @@ const timeOf = (text: string | null): string | null =>
   text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();
 
 /**
- * JSON text `{task_id: [{id, value}]}`: interrupts of tasks without other writes. The next run itself finds other due
+ * JSON text `{task_id: [{id, value}]}`: interrupts of tasks that are not done. The next run itself finds other due
  * nodes.
  */
 const interruptsOf = (head: StoredCheckpoint | undefined): string => {
   const writes = head?.pendingWrites ?? [];
-  const done = new Set(writes.filter(({ channel }) => !channel.startsWith("__")).map(({ taskId }) => taskId));
+  const done = finishedTasks(writes);
   const waiting = writes
     .filter(
       ({ channel, taskId, value }) => channel === "__interrupt__" && value !== undefined && !done.has(taskId),

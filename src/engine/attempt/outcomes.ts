@@ -4,6 +4,7 @@ import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { ExecutedRunRow } from "../../platform/database/tables.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
+import { withoutAnswered } from "../../graphs/pending-writes.ts";
 import type { RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { ObjectStoreError } from "../../platform/domain/errors.ts";
@@ -40,6 +41,9 @@ const sentenceOf = ({ interrupt_ids: [id, ...others] }: ResumeRefusal): string =
     ? "The thread waits for no answer."
     : `Interrupt '${id}'${others.length === 0 ? "" : ` (and ${others.length} more)`} does not wait for an answer.`;
 
+const idsIn = (interrupts: string): ReadonlySet<unknown> =>
+  new Set((JSON.parse(interrupts) as { id?: string }[]).map(({ id }) => id));
+
 /** A run from an earlier checkpoint at which nothing is due stores nothing: what waits at the newest one goes on waiting. */
 const mayLeaveNewest = ({ kwargs }: ExecutedRunRow): boolean =>
   (kwargs as unknown as RunKwargs).checkpoint !== undefined;
@@ -58,7 +62,8 @@ export const createOutcomes = ({
     const { configurable, context } = graphConfiguration(run);
     const configuration = { configurable, context };
     const read = async () => {
-      const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer: checkpoints.saver });
+      const checkpointer = checkpoints.saverForRead((tuple) => Promise.resolve(withoutAnswered(tuple)));
+      const graph = await graphs.resolve(run.graph_id, configuration, { checkpointer });
       const state = await graph.getState({ configurable: { thread_id: run.thread_id } });
       return { ...state, outputChannels: graph.outputChannels };
     };
@@ -68,23 +73,31 @@ export const createOutcomes = ({
 
   const readThreadState = async (
     run: ExecutedRunRow,
+    asked: ReadonlySet<unknown>,
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
     const state = await stateOf(run);
-    const waiting = (state.tasks as { id: string; interrupts?: unknown[] }[]).filter(
-      (task) => (task.interrupts?.length ?? 0) > 0,
+    const waiting = (state.tasks as { id: string; interrupts?: { id?: string }[] }[]).filter(
+      ({ interrupts = [] }) =>
+        interrupts.length > 0 && (asked.size === 0 || interrupts.some(({ id }) => asked.has(id))),
     );
     return {
-      threadStatus: state.next.length > 0 ? "interrupted" : "idle",
+      // A task that asks its second question is missing in `next`.
+      threadStatus: state.next.length > 0 || waiting.length > 0 ? "interrupted" : "idle",
       interrupts: toWireJson(Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]))),
     };
   };
 
+  /**
+   * `asked`: what the run asked at the newest checkpoint. A task that an answer has ended without a write looks as if it
+   * still waited.
+   */
   const threadStateOf = async (
     run: ExecutedRunRow,
     threadStatus: RunOutcome["threadStatus"],
+    asked: ReadonlySet<unknown> = new Set(),
   ): Promise<Pick<RunOutcome, "threadStatus" | "interrupts">> => {
     try {
-      return await readThreadState(run);
+      return await readThreadState(run, asked);
     } catch (error) {
       // A factory's own unreachable database must not keep the run from ending.
       if (database.isLoss(error) && !(error instanceof ObjectStoreError)) throw error;
@@ -128,7 +141,14 @@ export const createOutcomes = ({
           status: "success",
           error: null,
           ...(result.interrupts !== undefined
-            ? { ...(await threadStateOf(run, "interrupted")), threadStatus: "interrupted" }
+            ? {
+                ...(await threadStateOf(
+                  run,
+                  "interrupted",
+                  mayLeaveNewest(run) ? undefined : idsIn(result.interrupts()),
+                )),
+                threadStatus: "interrupted",
+              }
             : mayLeaveNewest(run)
               ? await threadStateOf(run, "idle")
               : { threadStatus: "idle", interrupts: "{}" }),

@@ -166,8 +166,8 @@ const startAttempt = (
     graph = resolved;
     // A later attempt keeps the refused writes of its own run, so it fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);
-    if (!resumes) await assertAnswersWhatWaits(resolved, options, kwargs);
-    const waiting = () => interruptsAt(resolved, options);
+    const waiting = () => interruptsAt(resolved, options, own);
+    if (!resumes) await assertAnswersWhatWaits(kwargs, waiting);
     const input = resumes
       ? null
       : kwargs.command === undefined

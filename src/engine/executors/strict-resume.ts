@@ -1,6 +1,8 @@
 import type { Interrupt } from "@langchain/langgraph";
+import { withoutAnswered } from "../../graphs/pending-writes.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
+import type { AttemptSaver } from "../../state/checkpoints/types.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 
 export interface ResumeRefusal {
@@ -35,13 +37,25 @@ export const answeredBy = (resume: unknown, interrupts: JsonObject): string[] =>
   );
 };
 
-/** Of the checkpoint at which the run begins, by task. */
+/**
+ * Of the checkpoint at which the run begins, by task. At an earlier checkpoint a run may answer what was answered
+ * before. `saver`: the graph's.
+ */
 export const interruptsAt = async (
   graph: RunnableGraph,
   { configurable = {} }: GraphRunOptions,
+  saver: Pick<AttemptSaver, "filter">,
 ): Promise<Record<string, Interrupt[]>> => {
-  const { tasks } = await graph.getState({ configurable });
-  return Object.fromEntries(tasks.map(({ id, interrupts }) => [id, interrupts]));
+  const { filter } = saver;
+  if (configurable["checkpoint_id"] === undefined)
+    saver.filter = async (tuple, read) =>
+      withoutAnswered(filter === undefined ? tuple : await filter(tuple, read));
+  try {
+    const { tasks } = await graph.getState({ configurable });
+    return Object.fromEntries(tasks.map(({ id, interrupts }) => [id, interrupts]));
+  } finally {
+    saver.filter = filter;
+  }
 };
 
 /**
@@ -49,12 +63,11 @@ export const interruptsAt = async (
  * concurrent answers, the second run waits for the first. Throws RefusedResumeError.
  */
 export const assertAnswersWhatWaits = async (
-  graph: RunnableGraph,
-  options: GraphRunOptions,
   { command, strict_resume: isStrict }: RunKwargs,
+  interruptsWaiting: () => Promise<Record<string, Interrupt[]>>,
 ): Promise<void> => {
   if (isStrict !== true || command?.resume == null) return;
-  const interrupts = Object.values(await interruptsAt(graph, options)).flat();
+  const interrupts = Object.values(await interruptsWaiting()).flat();
   const pending = new Set(interrupts.flatMap(({ id }) => (id === undefined ? [] : [id])));
   const named = namedBy(command.resume);
   const unknown = named.filter((id) => !pending.has(id));

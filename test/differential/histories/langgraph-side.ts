@@ -85,6 +85,8 @@ export interface LangGraphSide extends Side {
   hasCommand(): boolean;
 }
 
+/** What is written about a task that has not ended. */
+const NOTES = new Set(["__error__", "__interrupt__", "__resume__"]);
 /** LangGraph's task id for the update of a command. */
 const COMMAND = "00000000-0000-0000-0000-000000000000";
 
@@ -99,9 +101,15 @@ export const createLangGraphSide = (): LangGraphSide => {
   const configOf = (address: Partial<Address> = {}, thread = threadId): RunnableConfig => ({
     configurable: { thread_id: thread, ...address },
   });
+  /** Tasks of the newest checkpoint that have ended: LangGraph shows their answered questions to the end of the step. */
+  const finished = async (thread?: string): Promise<ReadonlySet<string>> => {
+    const { pendingWrites = [] } = (await saver.getTuple(configOf({}, thread))) ?? {};
+    return new Set(pendingWrites.filter(([, channel]) => !NOTES.has(channel)).map(([taskId]) => taskId));
+  };
   const read = async (address: Partial<Address>, thread?: string): Promise<Seen> => {
     try {
-      return seenSnapshot(await graph.getState(configOf(address, thread), { subgraphs: true }));
+      const snapshot = await graph.getState(configOf(address, thread), { subgraphs: true });
+      return seenSnapshot(snapshot, address.checkpoint_id === undefined ? await finished(thread) : undefined);
     } catch (error) {
       throw new UnreadableError("LangGraph can't read a state.", { cause: error });
     }

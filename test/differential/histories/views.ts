@@ -117,7 +117,7 @@ const addressOf = (config: unknown): Address | null => {
   };
 };
 
-const written = (snapshot: StateSnapshot): unknown => ({
+const written = (snapshot: StateSnapshot, finished: ReadonlySet<string> = new Set()): unknown => ({
   values: snapshot.values as unknown,
   next: snapshot.next,
   tasks: snapshot.tasks.map((task) => ({
@@ -130,11 +130,11 @@ const written = (snapshot: StateSnapshot): unknown => ({
     result: (task as { result?: unknown }).result ?? null,
   })),
   metadata: snapshot.metadata ?? null,
-  interrupts: snapshot.tasks.flatMap((task) => task.interrupts),
+  interrupts: snapshot.tasks.flatMap(({ id, interrupts }) => (finished.has(id) ? [] : interrupts)),
   checkpoint: addressOf(snapshot.config),
   parent_checkpoint: addressOf(snapshot.parentConfig),
 });
 
-/** LangGraph's own state in the form of the API. */
-export const seenSnapshot = (snapshot: StateSnapshot): Seen =>
-  seenOf(JSON.parse(toWireJson(written(snapshot))) as StateJson);
+/** LangGraph's own state in the form of the API. The tasks of `finished` have their answers. */
+export const seenSnapshot = (snapshot: StateSnapshot, finished?: ReadonlySet<string>): Seen =>
+  seenOf(JSON.parse(toWireJson(written(snapshot, finished))) as StateJson);

@@ -2,7 +2,7 @@ import type { RunnableConfig } from "@langchain/core/runnables";
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import type { CheckpointStorage, StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
-import { withErrors } from "../../../graphs/pending-writes.ts";
+import { finishedTasks, withErrors } from "../../../graphs/pending-writes.ts";
 import { makesSnapshots, type RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import { StateStorageError } from "../../../platform/domain/errors.ts";
 import {
@@ -33,11 +33,12 @@ export const createStateFields = (
     thread: ThreadOfGraph,
     config: RunnableConfig,
     subgraphs: boolean,
+    finished?: ReadonlySet<string>,
   ): Promise<StateFields> => {
     const resolve = await resolverOf(thread);
     const through = async (checkpointer: BaseCheckpointSaver): Promise<StateFields> => {
       const graph = await resolve(checkpointer);
-      return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot);
+      return snapshotFields((await graph.getState(config, { subgraphs })) as Snapshot, finished);
     };
     try {
       return await through(checkpoints.saver);
@@ -78,6 +79,7 @@ export const createStateFields = (
         thread,
         configOf(thread.threadId, stored.checkpointNs, checkpointId),
         subgraphs,
+        isHead ? finishedTasks(stored.pendingWrites) : undefined,
       );
     },
 

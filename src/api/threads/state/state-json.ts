@@ -125,7 +125,11 @@ export interface StateFields {
   interrupts: string;
 }
 
-export const snapshotFields = (snapshot: Snapshot): StateFields => ({
+/** `finished`: tasks that wait for no answer, although LangGraph lists their interrupts. */
+export const snapshotFields = (
+  snapshot: Snapshot,
+  finished: ReadonlySet<string> = new Set(),
+): StateFields => ({
   values: writeValues(snapshot.values),
   next: JSON.stringify(snapshot.next),
   tasks: `[${snapshot.tasks.map(writeTask).join(",")}]`,
@@ -133,7 +137,9 @@ export const snapshotFields = (snapshot: Snapshot): StateFields => ({
   created_at: snapshot.createdAt === undefined ? "null" : JSON.stringify(snapshot.createdAt),
   checkpoint: writePlace(snapshot.config),
   parent_checkpoint: writePlace(snapshot.parentConfig),
-  interrupts: toWireJson(snapshot.tasks.flatMap((task) => task.interrupts ?? [])),
+  interrupts: toWireJson(
+    snapshot.tasks.flatMap(({ id, interrupts = [] }) => (finished.has(id) ? [] : interrupts)),
+  ),
 });
 
 /** For a thread that never ran. Clients read `values` and `next` without a check. */

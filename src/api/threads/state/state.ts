@@ -19,10 +19,12 @@ import { checkpointNotFound } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
+import { finishedTasks } from "../../../graphs/pending-writes.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
 import { createStateFields } from "./fields.ts";
 import { unreadableFields } from "./snapshot.ts";
-import { EMPTY_STATE, writeSelected, writeState, type StateFields } from "./state-json.ts";
+import type { StateOutcome } from "./repository.ts";
+import { EMPTY_STATE, writeSelected, writeState } from "./state-json.ts";
 import type { RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
@@ -50,7 +52,8 @@ export interface StateReader {
   values(thread: ThreadOfGraph, budget: ReadBudget): Promise<string | null>;
   /** The values at the end of a run, even if later runs changed them. */
   valuesOfRun(thread: ThreadOfGraph, runId: string, budget: ReadBudget): Promise<ValuesOfRun>;
-  head(thread: ThreadOfGraph): Promise<StateFields | undefined>;
+  /** Whether the thread waits after an update, and for which answers. */
+  outcome(thread: ThreadOfGraph): Promise<StateOutcome>;
   /** The newest first, each made on demand. */
   history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
   /**
@@ -170,10 +173,20 @@ export const createStateReader = (
       return { values, isHead, isReturned };
     },
 
-    async head(thread) {
+    async outcome(thread) {
       const stored = await checkpoints.readHead(thread.threadId);
-      if (stored === undefined) return undefined;
-      return await fieldsOf(thread, await graphOf(thread), stored, { isHead: true, subgraphs: false });
+      if (stored === undefined) return { status: "idle", interrupts: "{}" };
+      const graph = await graphOf(thread);
+      const { next, tasks } = await fieldsOf(thread, graph, stored, { isHead: true, subgraphs: false });
+      const finished = finishedTasks(stored.pendingWrites);
+      const waiting = (JSON.parse(tasks) as { id: string; interrupts: unknown[] }[]).filter(
+        ({ id, interrupts }) => interrupts.length > 0 && !finished.has(id),
+      );
+      return {
+        // A task that asks its second question is missing in `next`.
+        status: next !== "[]" || waiting.length > 0 ? "interrupted" : "idle",
+        interrupts: JSON.stringify(Object.fromEntries(waiting.map(({ id, interrupts }) => [id, interrupts]))),
+      };
     },
 
     async *history(thread, { limit, before, metadata, checkpoint = {}, select, budget }) {

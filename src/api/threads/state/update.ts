@@ -15,10 +15,9 @@ import {
 } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
-import type { StateOutcome } from "./repository.ts";
 import type { CommandFields, StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import { deltaChannelsOf } from "./graph-plan.ts";
-import { placeOf, type CheckpointPlace, type StateFields } from "./state-json.ts";
+import { placeOf, type CheckpointPlace } from "./state-json.ts";
 import type { ValueClasses } from "../../../state/values/classes.ts";
 import { byGraphCode } from "./graph-code.ts";
 
@@ -151,17 +150,4 @@ const commandOfUpdate = ({ update, resume, goto }: CommandFields, classes: Value
     ...(resume === undefined ? {} : { resume }),
     ...(goto === undefined ? {} : { goto: Array.isArray(goto) ? goto.map(destination) : destination(goto) }),
   });
-};
-
-export const outcomeOf = (fields: StateFields | undefined): StateOutcome => {
-  if (fields === undefined) return { status: "idle", interrupts: "{}" };
-  const next = JSON.parse(fields.next) as string[];
-  const tasks = JSON.parse(fields.tasks) as { id: string; interrupts: unknown[] }[];
-  const interrupts = tasks
-    .filter((task) => task.interrupts.length > 0)
-    .map((task) => [task.id, task.interrupts]);
-  return {
-    status: next.length > 0 ? "interrupted" : "idle",
-    interrupts: JSON.stringify(Object.fromEntries(interrupts)),
-  };
 };

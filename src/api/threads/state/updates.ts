@@ -4,14 +4,14 @@ import type { StateUpdate, Superstep, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
 import type { StateReader } from "./state.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
-import { outcomeOf, type StateWriter } from "./update.ts";
+import type { StateWriter } from "./update.ts";
 
 /** A prune or a finished run may change the thread during an update. */
 const UPDATE_TRIES_AT_MOST = 10;
 
 export const createStateUpdates = (
   states: StateRepository,
-  reader: Pick<StateReader, "head">,
+  reader: Pick<StateReader, "outcome">,
   writer: StateWriter,
 ) => {
   const updateMutex = createKeyedMutex();
@@ -21,8 +21,8 @@ export const createStateUpdates = (
     threadId: string,
     graphId: string,
   ): Promise<void> => {
-    const fields = await reader.head({ visibility, threadId, graphId });
-    await states.recordOutcome(visibility, threadId, outcomeOf(fields));
+    const outcome = await reader.outcome({ visibility, threadId, graphId });
+    await states.recordOutcome(visibility, threadId, outcome);
   };
 
   const tryToUpdate = async (
