@@ -60,11 +60,14 @@ export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<
 /** Whether a later attempt continues. Without a checkpoint of its run, the attempt starts over. */
 const continues = async (
   checkpoints: CheckpointStorage,
-  { thread_id, run_id }: ClaimedRunRow,
+  { thread_id, run_id, attempt }: ClaimedRunRow,
+  { command }: RunKwargs,
 ): Promise<boolean> => {
   const place = await checkpoints.placeOfRun(thread_id, run_id);
   // LangGraph would continue from the newest checkpoint, and end without the run's own steps.
   if (place === "overtaken") throw new RunOvertakenError(run_id);
+  if (place === "none" && command?.resume != null)
+    await checkpoints.takeBackAnswers({ threadId: thread_id, runId: run_id, attempt });
   return place === "newest";
 };
 
@@ -132,7 +135,7 @@ const startAttempt = (
   };
 
   const execute = async (): Promise<void> => {
-    const resumes = run.attempt > 1 && (await continues(checkpoints, run));
+    const resumes = run.attempt > 1 && (await continues(checkpoints, run, kwargs));
     const options = runOptions(run, kwargs, {
       signal: abort.signal,
       resumes,

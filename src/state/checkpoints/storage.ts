@@ -10,7 +10,7 @@ import { FencedSaver } from "./saver/fenced-saver.ts";
 import { UnfencedSaver } from "./saver/unfenced-saver.ts";
 import type { CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
 import { copyThread } from "./upkeep/copying.ts";
-import { deleteRun, deleteThread } from "./upkeep/deleting.ts";
+import { deleteRun, deleteThread, deleteUnended } from "./upkeep/deleting.ts";
 import { mergeHeadMetadata } from "./upkeep/head-metadata.ts";
 import { keepLatest } from "./upkeep/pruning.ts";
 import { measureThread } from "./upkeep/thread-size.ts";
@@ -74,6 +74,8 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
     placeOfRun: (threadId, runId) => findPlaceOfRun(database, threadKey(threadId), runId),
 
+    takeBackAnswers: ({ threadId, ...attempt }) =>
+      deleteUnended(database, { threadId: threadKey(threadId), ...attempt }),
     deleteRun: (threadId, runId, queryable) =>
       within(queryable, (transaction) => deleteRun(transaction, threadKey(threadId), runId)),
     async deleteThread(threadId, queryable = database) {

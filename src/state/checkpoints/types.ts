@@ -195,6 +195,11 @@ export interface CheckpointStorage {
 
   /** Deletes the run's checkpoints with their writes. */
   deleteRun(threadId: string, runId: string, queryable?: Queryable): Promise<void>;
+  /**
+   * For an attempt that gives its answers again. Otherwise a task that had got its first one before the crash would take
+   * it for the answer to its second question.
+   */
+  takeBackAnswers(attempt: Required<Pick<AttemptOptions, "threadId" | "runId" | "attempt">>): Promise<void>;
   deleteThread(threadId: string, queryable?: Queryable): Promise<void>;
   /** The other thread must have no checkpoints. */
   copyThread(fromThreadId: string, toThreadId: string, queryable?: Queryable): Promise<void>;

@@ -125,6 +125,34 @@ test("a run that lost its process continues from its last checkpoint in another 
   expect((await api.state(threadId)).values).toMatchObject({ done: 3 });
 });
 
+test("a run that lost its process asks its second question again, instead of taking the answer to the first one", async () => {
+  const threadId = await api.aThread();
+  const asked = await api.aFinishedRun(threadId, { assistant_id: "asking", input: {} });
+  type Question = { question: string; pid?: number };
+  const resume = Object.fromEntries(
+    (asked.__interrupt__ ?? []).map(({ id, value }) => [id, `to ${(value as Question).question}`]),
+  );
+  const run = await api.aRun(threadId, { assistant_id: "asking", command: { resume } });
+  const secondOf = async (): Promise<Question | undefined> => {
+    const { tasks } = await api.state(threadId);
+    const all = tasks.flatMap(({ interrupts }) => interrupts).map(({ value }) => value as Question);
+    return all.find(({ question }) => question === "second");
+  };
+  const { pid } = await eventually("the second question is stored", secondOf, WITHIN_MS);
+  process.kill(pid!, "SIGKILL");
+  expect(await endOf(threadId, run.run_id)).toMatchObject({ status: "success" });
+  const { status, interrupts } = await api.thread(threadId);
+  expect([status, Object.values(interrupts).flat()]).toMatchObject([
+    "interrupted",
+    [{ value: { question: "second" } }],
+  ]);
+  const last = await api.aFinishedRun(threadId, {
+    assistant_id: "asking",
+    command: { resume: "to second" },
+  });
+  expect(last["answers"]).toEqual(["to busy", "to first", "to second"]);
+});
+
 test("a run that loops forever can be cancelled: its process is killed, and the run is not retried", async () => {
   const { threadId, runId } = await hostile({ harm: "loop", steps: 1 });
   await processOf(threadId);

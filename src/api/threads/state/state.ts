@@ -24,7 +24,7 @@ import type { ThreadConfigurations } from "./configuration.ts";
 import { createStateFields } from "./fields.ts";
 import { unreadableFields } from "./snapshot.ts";
 import type { StateOutcome } from "./repository.ts";
-import { EMPTY_STATE, writeSelected, writeState } from "./state-json.ts";
+import { EMPTY_STATE, writeSelected, writeState, type StateFields } from "./state-json.ts";
 import type { RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
@@ -81,6 +81,17 @@ export interface HeadValuesOptions {
 }
 
 const unread = (error: unknown, threadId: string) => ({ err: markedOfGraph(error), thread_id: threadId });
+
+const outcomeOf = ({ next, tasks }: StateFields, finished: ReadonlySet<string>): StateOutcome => {
+  const waiting = (JSON.parse(tasks) as { id: string; interrupts: unknown[] }[]).filter(
+    ({ id, interrupts }) => interrupts.length > 0 && !finished.has(id),
+  );
+  return {
+    // A task that asks its second question is missing in `next`.
+    status: next !== "[]" || waiting.length > 0 ? "interrupted" : "idle",
+    interrupts: JSON.stringify(Object.fromEntries(waiting.map(({ id, interrupts }) => [id, interrupts]))),
+  };
+};
 
 export const createStateReader = (
   checkpoints: CheckpointStorage,
@@ -177,16 +188,8 @@ export const createStateReader = (
       const stored = await checkpoints.readHead(thread.threadId);
       if (stored === undefined) return { status: "idle", interrupts: "{}" };
       const graph = await graphOf(thread);
-      const { next, tasks } = await fieldsOf(thread, graph, stored, { isHead: true, subgraphs: false });
-      const finished = finishedTasks(stored.pendingWrites);
-      const waiting = (JSON.parse(tasks) as { id: string; interrupts: unknown[] }[]).filter(
-        ({ id, interrupts }) => interrupts.length > 0 && !finished.has(id),
-      );
-      return {
-        // A task that asks its second question is missing in `next`.
-        status: next !== "[]" || waiting.length > 0 ? "interrupted" : "idle",
-        interrupts: JSON.stringify(Object.fromEntries(waiting.map(({ id, interrupts }) => [id, interrupts]))),
-      };
+      const fields = await fieldsOf(thread, graph, stored, { isHead: true, subgraphs: false });
+      return outcomeOf(fields, finishedTasks(stored.pendingWrites));
     },
 
     async *history(thread, { limit, before, metadata, checkpoint = {}, select, budget }) {

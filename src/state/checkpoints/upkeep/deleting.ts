@@ -1,4 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { isRunningRun } from "../../../platform/database/running-run.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import { freeUnreferenced, NOTE_UNUSED } from "./freeing.ts";
 
@@ -22,6 +23,25 @@ export const deleteRun = async (queryable: Queryable, threadId: string, runId: s
   await DELETE_RUN_CHECKPOINTS.query(queryable, { threadId, runId });
   await DELETE_RUN_WRITES.query(queryable, { threadId, runId });
   await freeUnreferenced(queryable, threadId);
+};
+
+/**
+ * Of tasks that the run has not ended: rows without a write of an index from 0 on. Those of ended tasks stay. Only the
+ * run's current attempt deletes.
+ */
+const DELETE_UNENDED = statement(
+  { threadId: "uuid", runId: "uuid", attempt: "integer" },
+  (sql) => `
+delete from threadloom.checkpoint_writes w
+where w.thread_id = ${sql.threadId} and w.run_id = ${sql.runId} and w.writes !~ '(^|\n)[0-9]'
+  and exists (select from threadloom.runs r where ${isRunningRun(sql)})`,
+);
+
+export const deleteUnended = async (
+  queryable: Queryable,
+  source: { threadId: string; runId: string; attempt: number },
+): Promise<void> => {
+  await DELETE_UNENDED.query(queryable, source);
 };
 
 const DELETE_THREAD = statement(
