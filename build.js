@@ -3,8 +3,8 @@
  * The declarations are the compiler's (`npm run build`).
  */
 import { Buffer } from "node:buffer";
-import { cp, readdir, readFile, writeFile } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
 import { URL, fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -13,13 +13,9 @@ const SOURCE = fileURLToPath(new URL("src/", import.meta.url));
 const DIST = fileURLToPath(new URL("dist/", import.meta.url));
 const CHUNKS = "chunks";
 
-/** The program and the `exports` of package.json. */
-const ENTRIES = [
-  "main.ts",
-  "server/embedding/server.ts",
-  "server/embedding/testing.ts",
-  "server/embedding/auth.ts",
-];
+/** The `exports` of package.json. */
+const EXPORTS = ["server/embedding/server.ts", "server/embedding/testing.ts", "server/embedding/auth.ts"];
+const ENTRIES = ["main.ts", ...EXPORTS];
 /** Sent to browsers as it is. */
 const TEXTS = ["http/docs-key.js"];
 
@@ -124,3 +120,14 @@ for (const folder of [...folders].sort()) {
 }
 await writeFile(join(DIST, "THIRD-PARTY-LICENSES.txt"), `${licences.join(`\n\n${"-".repeat(80)}\n\n`)}\n`);
 for (const file of TEXTS) await cp(join(SOURCE, file), join(DIST, file));
+
+/** Of 850 declarations, the `exports` reach 4. The others only make the package and its list of files longer. */
+const declarations = (await readdir(DIST, { recursive: true }))
+  .filter((file) => file.endsWith(".d.ts"))
+  .map((file) => join(DIST, file));
+const reached = new Set(EXPORTS.map((file) => join(DIST, file.replace(/\.ts$/, ".d.ts"))));
+for (const file of reached) {
+  for (const [, path] of (await readFile(file, "utf8")).matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g))
+    reached.add(join(dirname(file), path.replace(/\.[jt]s$/, ".d.ts")));
+}
+await Promise.all(declarations.filter((file) => !reached.has(file)).map((file) => rm(file)));

@@ -1,5 +1,8 @@
+import { execFile } from "node:child_process";
 import { readdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Script } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freshDatabase } from "../helpers/database.ts";
@@ -78,6 +81,27 @@ test("each module is in one file of the package, so programs and exports in one 
   ]);
   expect(modules).toContain("src/server/embedding/server.ts");
   expect(modules.filter((name, index) => modules.indexOf(name) < index)).toEqual([]);
+});
+
+test("the package has only the declarations that its exports need", async () => {
+  const project = await aProject({}, {});
+  const dist = project.path("node_modules/threadloom/dist");
+  const files = await readdir(dist, { recursive: true });
+  expect(files.filter((file) => file.endsWith(".d.ts")).sort()).toEqual([
+    "server/custom-app/environment.d.ts",
+    "server/embedding/auth.d.ts",
+    "server/embedding/server.d.ts",
+    "server/embedding/testing.d.ts",
+  ]);
+});
+
+test("npm pack prints the name of the package's file instead of a list of all files", async () => {
+  const { npm_config_loglevel: _, ...env } = process.env;
+  const { stdout, stderr } = await promisify(execFile)("npm", ["pack", "--dry-run", "--ignore-scripts"], {
+    cwd: fileURLToPath(new URL("../../", import.meta.url)),
+    env,
+  });
+  expect(stdout + stderr).toMatch(/^threadloom-[\d.]+\.tgz\n$/);
 });
 
 test("a graph in JavaScript imports a package of its workspace in TypeScript", async () => {
