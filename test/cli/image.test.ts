@@ -283,29 +283,71 @@ test("a line or a version with more than one instruction is refused", async () =
 });
 
 interface Service {
-  environment: Record<string, string>;
+  environment: Record<string, string | null>;
   read_only?: boolean;
   cap_drop: string[];
   env_file?: { path: string; required: boolean }[];
   ports?: string[];
 }
+interface Services {
+  services: { postgres: Service; threadloom: Service };
+}
+const composeOf = async (config: object) => parse((await within(config, {}, "compose")).out) as Services;
 
 test("the compose file runs a read-only server beside its database, and has no default for a secret", async () => {
-  const { code, out } = await within({ env: ".env.production" }, {}, "compose");
-  const { services } = parse(out) as { services: { postgres: Service; threadloom: Service } };
-  const { postgres, threadloom } = services;
+  const { code, out } = await within({ env: ".env" }, {}, "compose");
+  const { postgres, threadloom } = (parse(out) as Services).services;
   expect(code).toBe(0);
   expect(threadloom.read_only).toBe(true);
   expect([threadloom.cap_drop, postgres.cap_drop]).toEqual([["ALL"], ["ALL"]]);
   expect(threadloom.ports).toEqual(["127.0.0.1:${PORT:-8123}:8123"]);
-  expect(postgres.environment["POSTGRES_PASSWORD"]).toMatch(/^\$\{DATABASE_PASSWORD:\?/);
+  expect(postgres.environment["DATABASE_PASSWORD"]).toMatch(/^\$\{DATABASE_PASSWORD:\?/);
   expect(threadloom.environment["API_KEYS"]).toMatch(/^\$\{API_KEYS:\?/);
-  expect(threadloom.env_file).toEqual([{ path: ".env.production", required: false }]);
-  const plain = parse((await within({ env: { A: "1" } }, {}, "compose")).out) as {
-    services: { threadloom: Service };
-  };
-  expect(plain.services.threadloom.env_file).toBeUndefined();
-  expect(out).toContain("#   npx threadloom dockerfile --output Dockerfile ");
+  expect(out).toContain("#   npx threadloom dockerfile --output Dockerfile\n");
+  expect(out).toContain('"assistant_id":"a"');
+});
+
+test("the server of the compose file is no superuser of the database, and gets no superuser's password", async () => {
+  const { postgres, threadloom } = (await composeOf({ env: ".env" })).services;
+  expect(threadloom.environment["DATABASE_URL"]).toMatch(/^postgresql:\/\/threadloom_user:/);
+  expect(postgres.environment["POSTGRES_USER"]).toBe("postgres");
+  expect(postgres.environment["POSTGRES_PASSWORD"]).toBeUndefined();
+  expect(postgres.environment["POSTGRES_PASSWORD_FILE"]).toBe("/proc/sys/kernel/random/uuid");
+});
+
+test("the server of the compose file gets .env and the file of langgraph.json, which choose neither its address nor its port", async () => {
+  const filesWith = async (env: unknown) =>
+    (await composeOf({ env })).services.threadloom.env_file?.map(({ path }) => path);
+  expect(await filesWith(".env")).toEqual([".env"]);
+  expect(await filesWith("./.env")).toEqual([".env"]);
+  expect(await filesWith("config/.env.production")).toEqual([".env", "config/.env.production"]);
+  expect(await filesWith({ A: "1" })).toBeUndefined();
+  const { environment } = (await composeOf({ env: ".env" })).services.threadloom;
+  expect(environment).toMatchObject({ HOST: "0.0.0.0", PORT: "8123", DATABASE_SCHEMA: "threadloom" });
+  // Compose prefers an empty value here to one of a file: data would not be encrypted.
+  expect(environment).not.toHaveProperty("LANGGRAPH_AES_KEY");
+  const alone = (await composeOf({})).services.threadloom.environment;
+  expect(alone).toHaveProperty("LANGGRAPH_AES_KEY", null);
+});
+
+test("a package file outside of the project is refused with the commands that copy and install it", async () => {
+  const files = { "package.json": { dependencies: { threadloom: "file:../t/threadloom-0.1.0.tgz" } } };
+  const { stderr } = await within({}, files, "dockerfile");
+  expect(stderr.trimEnd()).toMatch(
+    /: mkdir -p vendor && cp \.\.\/t\/threadloom-0\.1\.0\.tgz vendor\/ && npm install \.\/vendor\/threadloom-0\.1\.0\.tgz$/,
+  );
+  const folder = { "package.json": { dependencies: { threadloom: "link:../t" } } };
+  expect((await within({}, folder, "dockerfile")).stderr).toMatch(/and install it from there\.\n$/);
+});
+
+test.each(["dockerfile", "compose"])("%s may be repeated, and says what to do next", async (command) => {
+  const folder = await mkdtemp(join(tmpdir(), "threadloom-again-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "file");
+  const first = await within({}, {}, command, "--output", file);
+  expect([first.code, first.stderr]).toEqual([0, expect.stringContaining(`Written to ${file}. `)]);
+  const again = await within({}, {}, command, "--output", file);
+  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining(`${file} is up to date. `)]);
 });
 
 test("an existing file is overwritten only with --force", async () => {

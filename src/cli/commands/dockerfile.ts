@@ -7,7 +7,8 @@ Examples:
   $ threadloom dockerfile
   $ threadloom dockerfile --output Dockerfile
 
-It uses node_version and dockerfile_lines of langgraph.json, and the lock file of npm, pnpm or yarn.
+It uses node_version and dockerfile_lines of langgraph.json, and the lock file of npm, pnpm or yarn. A container needs DATABASE_URL,
+and API_KEYS or keys of 'threadloom keys create'.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
 export const createDockerfile: CreateCommand = (surroundings) =>
@@ -16,5 +17,6 @@ export const createDockerfile: CreateCommand = (surroundings) =>
     description: "Prints a Dockerfile for this project.",
     examples: EXAMPLES,
     text: dockerfileText,
+    next: "Build it with 'docker build --tag agents .', or with the file of 'threadloom compose'.",
     remark: ({ installation }) => installation.chosen,
   });

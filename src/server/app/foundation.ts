@@ -22,7 +22,6 @@ import { openSignals } from "../../platform/database/signals.ts";
 import { loadGraphs, type LoadGraphsOptions } from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
-import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -37,6 +36,7 @@ import { createStoreService } from "../../api/store/service.ts";
 import { openAccess } from "./auth.ts";
 import { createReloadingGraphs } from "../../graphs/reloading.ts";
 import type { Development } from "./development.ts";
+import { unreadTypes } from "./unread-types.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
 import { objectStoreOf } from "../../platform/config/object-store-options.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
@@ -181,9 +181,6 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     logger,
   };
   const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
-  const isUnread = missing !== undefined && entries.some(({ file }) => TYPESCRIPT.test(file));
-  if (isUnread && !(await areSchemasKept(sourceOptions, entries)))
-    logger.info(`schemas lack what only TypeScript types declare: ${missing}`);
   const openSource = () =>
     config.sourceSchemas !== false
       ? createSourceReader({
@@ -198,6 +195,12 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
       return loadGraphs({ ...loading, edition, source: openSource() });
     }));
   const graphs = lifecycle.closing(reloading ?? (await loadGraphs({ ...loading, source: openSource() })));
+  const unread =
+    missing === undefined || (await areSchemasKept(sourceOptions, entries))
+      ? undefined
+      : await unreadTypes(graphs, entries);
+  if (unread !== undefined)
+    logger.info(`the console shows these fields as plain JSON: ${unread}. ${missing}`);
   const store = createStoreService(storeParts);
   return {
     config,

@@ -12,6 +12,7 @@ import {
   type SourceReaderOptions,
 } from "../../../src/graphs/source/source-schemas.ts";
 import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
+import { unreadTypes } from "../../../src/server/app/unread-types.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
@@ -92,6 +93,34 @@ test("a question waits for a limited time, and the process ends with the reader"
 test("a missing program causes no error for a question", async () => {
   const { reader } = await aReader("", { entry: new URL("file:///no/such/program.js") });
   expect(await reader.of("one")).toBeUndefined();
+});
+
+test("without TypeScript, only inputs that nothing else describes count as unread", async () => {
+  const state = (text: string): string =>
+    `import { Annotation, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+     import { z } from "zod";
+     export const graph = new StateGraph(${text}).addNode("a", () => ({})).addEdge(START, "a").compile();`;
+  const folder = await aProject({
+    "langgraph.json": JSON.stringify({
+      graphs: {
+        chat: "./chat.ts:graph",
+        schema: "./schema.ts:graph",
+        typed: "./typed.ts:graph",
+        untyped: "./untyped.js:graph",
+      },
+    }),
+    "chat.ts": state("MessagesAnnotation"),
+    "schema.ts": state("z.object({ anything: z.any() })"),
+    "typed.ts": state(
+      "Annotation.Root({ ...MessagesAnnotation.spec, topic: Annotation<string>(), n: Annotation<1>() })",
+    ),
+    "untyped.js": state("Annotation.Root({ topic: Annotation() })"),
+  });
+  const configPath = join(folder, "langgraph.json");
+  const { entries } = await readGraphConfig(configPath);
+  expect(await unreadTypes(await loadConfig(configPath), entries)).toBe("topic, n of graph 'typed'");
+  const others = entries.filter(({ id }) => id !== "typed");
+  expect(await unreadTypes(await loadConfig(configPath), others)).toBeUndefined();
 });
 
 test("the loop turns while source is read; a restart needs no process; a change of the source does", async () => {
