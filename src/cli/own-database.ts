@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
+import { commandLogger } from "./command-logger.ts";
 import { assertOneDatabase, unusedDataWarning } from "../platform/config/database-options.ts";
 import { encryptionOf } from "../platform/config/encryption-options.ts";
 import { objectStoreOf } from "../platform/config/object-store-options.ts";
@@ -15,6 +16,7 @@ import { openPlacedDatabase } from "../platform/database/distributed/open.ts";
 import { findPlacement } from "../platform/database/distributed/placement.ts";
 import type { Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
+import { hasCluster } from "../platform/database/embedded/place.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
 import { findWritable } from "../platform/database/probe.ts";
@@ -23,7 +25,7 @@ import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
 import { openObjectStore } from "../platform/database/object-store.ts";
 import { fileExists } from "../platform/lib/file-exists.ts";
-import { createLogger, type Logger } from "../platform/lib/logger.ts";
+import type { Logger } from "../platform/lib/logger.ts";
 import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
 import type { CommandSurroundings } from "./commands/command.ts";
 
@@ -110,13 +112,21 @@ interface ReachedDatabase {
   close(): Promise<void>;
 }
 
+export const placeText = ({ url, dataFolder }: DatabasePlace): string =>
+  url === undefined ? `the embedded PostgreSQL in ${dataFolder}` : `the database ${databaseName(url)}`;
+
 /** Connects to other databases only to choose one of several addresses. */
 export const reachOwnDatabase = async (
   { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
 ): Promise<ReachedDatabase> => {
   if (warning !== undefined) logger.warn(warning);
-  if (url === undefined) return await startEmbeddedPostgres({ dataFolder, logger });
+  if (url === undefined) {
+    // The user may have forgotten DATABASE_URL, or be in another folder than the servers.
+    if (!(await hasCluster(dataFolder)))
+      logger.warn(`no database is named, so a new one is made in ${dataFolder} (see --database-url)`);
+    return await startEmbeddedPostgres({ dataFolder, logger });
+  }
   const connectionString = await findWritable(url).catch((error: unknown) => {
     throw explainUnusable(error, url);
   });
@@ -165,7 +175,7 @@ export type WithDatabase = <Result>(
 export const onOwnDatabase =
   ({ environment, note }: Pick<CommandSurroundings, "environment" | "note">, level = "warn"): WithDatabase =>
   async (flags, work) => {
-    const logger = createLogger({ level, destination: { write: note } });
+    const logger = commandLogger(level, note);
     const place = await findOwnDatabase(flags, environment);
     return await withReached(place, logger, async (connectionString) => {
       await migrateOwn(place, connectionString, logger);

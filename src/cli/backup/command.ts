@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Environment } from "../../platform/config/resolve.ts";
-import { createLogger, type Logger } from "../../platform/lib/logger.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { commandLogger } from "../command-logger.ts";
 import { answeringJson } from "../flags.ts";
 import {
   findOwnDatabase,
@@ -36,7 +37,7 @@ export const withBackedUp = async <Result>(
     work(database: BackedUpDatabase): Promise<Result>;
   },
 ): Promise<Result> => {
-  const logger = createLogger({ level: "warn", destination: { write: note } });
+  const logger = commandLogger("warn", note);
   const place = await findOwnDatabase(flags, environment);
   await check?.(place);
   return await withReached(place, logger, (connectionString) =>

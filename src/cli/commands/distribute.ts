@@ -11,7 +11,7 @@ import {
 } from "../../platform/database/distributed/distribute.ts";
 import { partsByNode } from "../../platform/database/distributed/placement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
+import { commandLogger } from "../command-logger.ts";
 import { findOwnDatabase, migrateOwn, onDatabase, withReached, type DatabaseFlags } from "../own-database.ts";
 import { assertNoServers } from "../running-servers.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -59,7 +59,7 @@ const showStatus = async (
 const distribute = async (flags: Flags, surroundings: CommandSurroundings): Promise<void> => {
   const { environment, note, write } = surroundings;
   const shards = shardsOf(flags.shards);
-  const logger = createLogger({ level: "warn", destination: { write: note } });
+  const logger = commandLogger("warn", note);
   const place = await findOwnDatabase(flags, environment);
   if (place.url === undefined)
     throw new StartError(

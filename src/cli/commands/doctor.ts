@@ -6,7 +6,7 @@ import { misspeltVariables } from "../../platform/config/misspelt-variables.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, mergeEnvironments, type Environment } from "../../platform/config/resolve.ts";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
+import { commandLogger } from "../command-logger.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { checkAccess } from "../doctor/access.ts";
 import { checkText, fail, ok, warn, type Check } from "../doctor/checks.ts";
@@ -46,7 +46,7 @@ async function* checksOf(
   given: Environment,
   { note }: CommandSurroundings,
 ): AsyncGenerator<Check> {
-  const logger = createLogger({ level: "error", destination: { write: note } });
+  const logger = commandLogger("error", note);
   yield ok("Versions", `Threadloom ${serverVersion()}, Node.js ${version.slice(1)}`);
   const configPath = graphConfigFileOf(given, flags.config);
   const keys = projectKeysIn(given);

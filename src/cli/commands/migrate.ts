@@ -3,13 +3,15 @@ import pg from "pg";
 import { readMigrationStatus, type MigrationStatus } from "../../platform/database/migration-status.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
+import { commandLogger } from "../command-logger.ts";
 import {
   findOwnDatabase,
   onDatabase,
   onOwnDatabase,
+  placeText,
   withReached,
   type DatabaseFlags,
+  type DatabasePlace,
 } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -28,12 +30,8 @@ interface Flags extends DatabaseFlags {
   check?: true;
 }
 
-const statusOf = async (
-  flags: Flags,
-  { environment, note }: CommandSurroundings,
-): Promise<MigrationStatus[]> => {
-  const logger = createLogger({ level: "warn", destination: { write: note } });
-  const place = await findOwnDatabase(flags, environment);
+const statusOf = async (place: DatabasePlace, { note }: CommandSurroundings): Promise<MigrationStatus[]> => {
+  const logger = commandLogger("warn", note);
   if (place.url === undefined && !(await hasCluster(place.dataFolder)))
     throw new StartError(
       `There is no embedded database in ${place.dataFolder} yet. The first start creates it.`,
@@ -51,14 +49,15 @@ const statusOf = async (
 };
 
 const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<void> => {
-  const { write, note } = surroundings;
-  const states = await statusOf(flags, surroundings);
+  const { environment, write, note } = surroundings;
+  const place = await findOwnDatabase(flags, environment);
+  const states = await statusOf(place, surroundings);
   if (flags.json) write(`${JSON.stringify({ migrations: states })}\n`);
   else for (const { name, state } of states) write(`${state.padEnd(9)}${name}\n`);
   const others = states.filter(({ state }) => state !== "applied").length;
   note(
     others === 0
-      ? "The tables are up to date.\n"
+      ? `The tables of ${placeText(place)} are up to date.\n`
       : `${others} of ${states.length} are not applied as they are here.\n`,
   );
   if (flags.check && others > 0) throw new NotDoneError();
@@ -76,5 +75,6 @@ export const createMigrate: CreateCommand = (surroundings) =>
     .action(async (flags: Flags) => {
       if (flags.status || flags.check) return await show(flags, surroundings);
       await onOwnDatabase(surroundings, "info")(flags, async () => undefined);
-      surroundings.write("The tables are up to date.\n");
+      const place = await findOwnDatabase(flags, surroundings.environment);
+      surroundings.write(`The tables of ${placeText(place)} are up to date.\n`);
     });

@@ -4,7 +4,7 @@ import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, mergeEnvironments } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
+import { commandLogger } from "../command-logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { CreateCommand } from "./command.ts";
 
@@ -23,7 +23,7 @@ export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
     .option("--output <file>", "write it to this file")
     .addHelpText("after", EXAMPLES)
     .action(async ({ config: path, output }: { config?: string; output?: string }) => {
-      const logger = createLogger({ level: "warn", destination: { write: note } });
+      const logger = commandLogger("warn", note);
       const file = graphConfigFileOf(environment, path);
       const project = await readGraphConfig(file, projectKeysIn(environment));
       const config = parseConfig(

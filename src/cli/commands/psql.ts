@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { Command } from "commander";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
+import { commandLogger } from "../command-logger.ts";
 import { findOwnDatabase, onDatabase, withReached, type DatabaseFlags } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CreateCommand } from "./command.ts";
@@ -40,7 +40,7 @@ export const createPsql: CreateCommand = ({ environment, write, note, stopping }
     .option("--print-url", "print the address with its password instead")
     .addHelpText("after", EXAMPLES)
     .action(async (argv: string[], { printUrl, ...flags }: Flags) => {
-      const logger = createLogger({ level: "warn", destination: { write: note } });
+      const logger = commandLogger("warn", note);
       const place = await findOwnDatabase(flags, environment);
       await withReached(place, logger, async (connectionString) => {
         if (printUrl) return write(`${connectionString}\n`);

@@ -18,7 +18,7 @@ export const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): st
   [
     `The key '${name}' (${key_id}) has the scopes ${scopes.join(", ")} and ` +
       `${expires_at === null ? "never expires" : `expires on ${minute(expires_at)}`}.`,
-    "It is shown this once: only its hash is stored. Servers know it within a second.",
+    "It is shown this once: only its hash is stored. Servers know it within a second. Callers send it as the header X-Api-Key.",
     "",
   ].join("\n");
 
@@ -27,7 +27,7 @@ export const listText = (records: readonly KeyRecord[], withRevoked: boolean): s
   if (records.length === 0) {
     return withRevoked
       ? "There are no keys.\n"
-      : "There are no keys that hold. Revoked ones, which keep a server closed, are shown by --all.\n";
+      : "There are no keys. Revoked ones, which keep a server closed, are listed with --all.\n";
   }
   const rows = [
     ["ID", "NAME", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED"],

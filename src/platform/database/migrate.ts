@@ -218,7 +218,8 @@ export const migrate = async (connectionString: string, options: MigrateOptions)
       throw new StartError("This address leads to a worker node of Citus. Use the coordinator's.");
     let applied = 0;
     while ((await againIfOthersWereFirst(transaction)) !== undefined) applied += 1;
-    if (applied > 0) logger.info({ schema, migrations: applied }, "the database is up to date");
+    if (applied > 0)
+      logger.info({ schema, migrations: applied }, "migrations were applied: the database is up to date");
   } finally {
     await client.end();
   }
