@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { commandOf } from "../helpers/command-process.ts";
 import { freshDatabase } from "../helpers/database.ts";
@@ -34,4 +35,29 @@ test("applied and pending migrations are listed by name; --check ends with 1 unt
   await query(database, "insert into threadloom.migrations (name, checksum) values ('9999_later.sql', '')");
   const newer = await migrate("--check");
   expect([newer.code, newer.out.includes("unknown  9999_later.sql\n")]).toEqual([1, true]);
+});
+
+test("the last line names the database, and a remark says that a new one was made because none is named", async () => {
+  const database = await freshDatabase();
+  const folder = await temporaryFolder();
+  onTestFinished(async () => {
+    await folder.remove();
+    await database.drop();
+  });
+  const { pathname, host } = new URL(database.connectionString);
+  const named = await commandOf(["migrate"], {
+    cwd: folder.path,
+    environment: { DATABASE_URL: database.connectionString },
+  });
+  expect([named.out, named.stderr]).toEqual([
+    `The tables of the database ${host}${pathname} are up to date.\n`,
+    "",
+  ]);
+  const unnamed = await commandOf(["migrate"], { cwd: folder.path });
+  const data = `${await realpath(folder.path)}/.threadloom`;
+  expect(unnamed.out).toBe(`The tables of the embedded PostgreSQL in ${data} are up to date.\n`);
+  // For people: no JSON.
+  expect(unnamed.stderr).toMatch(/^\[[\d:]+\] WARN: no database is named, so a new one is made in /);
+  const again = await commandOf(["migrate"], { cwd: folder.path });
+  expect(again.stderr).toBe("");
 });
