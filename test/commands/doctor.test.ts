@@ -11,6 +11,7 @@ import { cipherOf } from "../helpers/encryption.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { aProject, fixture, type Project } from "../helpers/project.ts";
 import { query } from "../helpers/query.ts";
+import { temporaryFolder } from "../helpers/temporary-folder.ts";
 
 /** It uses no CPU, so other tests can. */
 const NEVER_LOADED = "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);";
@@ -81,8 +82,22 @@ test("if nothing is missing every line is OK, and the exit code is 0", async () 
   expect(namesOf((JSON.parse(own.out) as { checks: Check[] }).checks)).toEqual(namesOf(checks));
   expect(of("Graphs")?.text).toBe("counter");
   expect(of("Database")?.text).toMatch(/^PostgreSQL \d+/);
-  expect(of("Migrations")?.text).toMatch(/^all \d+ are applied$/);
+  expect(of("Migrations")?.text).toMatch(/^\d+ applied, none pending$/);
   expect(of("langgraph")?.text).toMatch(/^@langchain\/langgraph 1\./);
+});
+
+test("a missing langgraph.json leads to the commands that make one", async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder.remove());
+  const { out, code } = await commandOf(["doctor", "--port", "0", "--json"], { cwd: folder.path });
+  const { checks } = JSON.parse(out) as { checks: Check[] };
+  expect([code, checks.find(({ level }) => level === "fail")]).toEqual([
+    1,
+    expect.objectContaining({
+      name: "langgraph.json",
+      advice: "Write this file, make a project with 'threadloom new', or name another file with --config.",
+    }),
+  ]);
 });
 
 test("a superuser causes a warning, because a server needs none", async () => {

@@ -138,7 +138,7 @@ const checkMigrations = async (
     const advice = "Start the server, or run 'threadloom migrate' as the owner of the tables.";
     return { isPending, check: warn(name, `${pending.length} of ${states.length} are pending`, advice) };
   }
-  return { isPending, check: ok(name, `all ${states.length} are applied`) };
+  return { isPending, check: ok(name, `${states.length} applied, none pending`) };
 };
 
 const check = async (

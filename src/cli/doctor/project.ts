@@ -38,8 +38,11 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
     return { project, checks };
   } catch (error) {
     if (!(error instanceof GraphLoadError)) throw error;
-    const isSyntax = error.cause instanceof JsonFileError && error.cause.kind !== "missing";
-    const advice = `${isSyntax ? "Correct it" : "Make it name your graphs"}, or name another file with --config.`;
+    const kind = error.cause instanceof JsonFileError ? error.cause.kind : undefined;
+    const advice =
+      kind === "missing"
+        ? "Write this file, make a project with 'threadloom new', or name another file with --config."
+        : `${kind === undefined ? "Make it name your graphs" : "Correct it"}, or name another file with --config.`;
     return { project: undefined, checks: [fail("langgraph.json", error.message, advice)] };
   }
 };

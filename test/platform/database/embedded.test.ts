@@ -26,6 +26,7 @@ import {
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from "../../../src/platform/database/embedded/embedded.ts";
+import { listeningLogger } from "../../helpers/parts.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const logger = pino({ level: "silent" });
@@ -71,6 +72,17 @@ const eventually = async <T>(look: () => Promise<T | undefined>): Promise<T> => 
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };
+
+test("the first start says that it makes a database, and the next one does not", async () => {
+  const { logger, lines } = listeningLogger();
+  const said = async (): Promise<string[]> => {
+    const postgres = await startEmbeddedPostgres({ dataFolder, logger, settings: { fsync: "off" } });
+    await postgres.close();
+    return lines.splice(0).map((line) => (JSON.parse(line) as { msg: string }).msg);
+  };
+  expect(await said()).toEqual([`making a database in ${dataFolder}, once`]);
+  expect(await said()).toEqual([]);
+});
 
 describe("one process", () => {
   test("data survive a restart, and the address stays the same", async () => {

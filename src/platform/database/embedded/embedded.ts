@@ -18,7 +18,7 @@ import {
   stopServer,
   SUPERUSER,
 } from "./cluster.ts";
-import { findBinaries, findPlace, makePlace, type Binaries, type ClusterPlace } from "./place.ts";
+import { findBinaries, findPlace, hasCluster, makePlace, type Binaries, type ClusterPlace } from "./place.ts";
 
 export interface EmbeddedPostgresOptions {
   /** An absolute path. Created if missing. */
@@ -160,6 +160,9 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   const place = await findPlace(options.dataFolder);
   await makePlace(place);
   const binaries = await findBinaries(place);
+  // Takes some of the seconds of a first start, which would otherwise be silent.
+  if (!(await hasCluster(options.dataFolder)))
+    logger.info(`making a database in ${options.dataFolder}, once`);
   await createCluster(place, binaries);
   const password = await readPassword(place);
   let closed = false;
