@@ -1,48 +1,37 @@
 import { Cron } from "croner";
 import { invalid } from "../../platform/domain/errors.ts";
+import { readFields } from "./schedule-fields.ts";
+import { zoneOf } from "./time-zones.ts";
 
 export interface Schedule {
   /** A full minute; undefined if the schedule is never due again. */
   next(after: Date): Date | undefined;
 }
 
-/** `@reboot` and intervals are not calendar times. */
-const NAMES = new Set(["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]);
-/** Six fields are refused: some servers read the seconds first, others last. */
-const FIELDS = 5;
-const IN_WORDS =
-  "must have five fields (minute, hour, day of month, month, day of week) or be one of " +
-  [...NAMES].join(", ");
-/** The prefix of croner's error messages. */
-const COMPLAINT_BY = /^\w+: /;
-
-const isTimezone = (timezone: string): boolean => {
-  // Newer versions of Node accept offsets, but the database may be shared with older ones.
-  if (/^[+-]/.test(timezone)) return false;
-  try {
-    new Intl.DateTimeFormat("en-US", { timeZone: timezone });
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /**
- * Without a time zone, the schedule is in UTC; throws `invalid`. A skipped local time moves to the next valid one; a
- * repeated one counts once.
+ * Without a time zone, the schedule is in UTC; throws `invalid`. A schedule that names hours runs once at each of its
+ * local times: a skipped time moves to the next valid one, a repeated one counts once. A schedule of every hour goes by
+ * elapsed time. Both as in cron of Linux.
  */
 export const readSchedule = (schedule: string, timezone: string | null): Schedule => {
-  const text = schedule.trim();
-  if (!NAMES.has(text.toLowerCase()) && text.split(/\s+/).length !== FIELDS)
-    throw invalid(`'schedule': ${IN_WORDS}.`);
-  if (timezone !== null && !isTimezone(timezone)) {
+  const { text, isEveryHour } = readFields(schedule);
+  const zone = timezone === null ? undefined : zoneOf(timezone);
+  if (timezone !== null && zone === undefined) {
     throw invalid(`'timezone': '${timezone}' is no IANA time zone, such as 'Europe/Berlin'.`);
   }
-  let cron: Cron;
-  try {
-    cron = new Cron(text, { mode: "5-part", paused: true, timezone: timezone ?? "UTC" });
-  } catch (error) {
-    throw invalid(`'schedule': ${(error as Error).message.replace(COMPLAINT_BY, "").replace(/\.$/, "")}.`);
+  if (zone === undefined || isEveryHour) {
+    const cron = new Cron(text, { mode: "5-part", paused: true, timezone: timezone ?? "UTC" });
+    return { next: (after) => cron.nextRun(after) ?? undefined };
   }
-  return { next: (after) => cron.nextRun(after) ?? undefined };
+  // Croner skips a missing time unless minute and hour have one value each, and never moves one to another day.
+  const cron = new Cron(text, { mode: "5-part", paused: true, utcOffset: 0 });
+  return {
+    next(after) {
+      for (let local = cron.nextRun(zone.localOf(after)); local !== null; local = cron.nextRun(local)) {
+        const due = zone.firstAt(local);
+        if (due > after) return due;
+      }
+      return undefined;
+    },
+  };
 };

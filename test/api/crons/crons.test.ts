@@ -80,12 +80,12 @@ test("a cron of a thread names the thread, and has no on_run_completed", async (
 
 test("an invalid cron is refused in one sentence", async () => {
   const names = "@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly";
-  const fields = `'schedule': must have five fields (minute, hour, day of month, month, day of week) or be one of ${names}.`;
+  const fields = `'schedule': must have five fields (minute, hour, day of month, month, day of week; no seconds, no year) or be one of ${names}.`;
   for (const schedule of ["", "* * * *", "* * * * * *", "@reboot", "@every 5m", "2030-01-01T00:00:00"])
     expect(await refused({ schedule })).toEqual([422, fields]);
   expect(await refused({ schedule: "61 * * * *" })).toEqual([
     422,
-    "'schedule': Invalid value for minute: 61.",
+    "'schedule': the minute '61' can't be read; write 0 to 59, such as 5, 0,30, 10-20, */15 or 5/15.",
   ]);
   expect(await refused({ schedule: "0 0 30 2 *" })).toEqual([422, "'schedule': is never due."]);
   for (const timezone of ["Mars/Base", "+01:00"])

@@ -1,0 +1,142 @@
+import { invalid } from "../../platform/domain/errors.ts";
+import { ownField } from "../../platform/lib/names.ts";
+
+/** `@reboot` and intervals are not calendar times. */
+const NICKNAMES: Record<string, string> = {
+  "@yearly": "0 0 1 1 *",
+  "@annually": "0 0 1 1 *",
+  "@monthly": "0 0 1 * *",
+  "@weekly": "0 0 * * 0",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@hourly": "0 * * * *",
+};
+
+interface Field {
+  called: string;
+  first: number;
+  last: number;
+  /** Of `first` and the values after it. */
+  names?: readonly string[];
+  /** For the error's sentence. */
+  examples: string;
+}
+
+const HOURS_OF_DAY = 24;
+const FIELDS: readonly Field[] = [
+  { called: "minute", first: 0, last: 59, examples: "0 to 59, such as 5, 0,30, 10-20, */15 or 5/15" },
+  { called: "hour", first: 0, last: 23, examples: "0 to 23, such as 9, 9,17, 22-2 or */6" },
+  {
+    called: "day of month",
+    first: 1,
+    last: 31,
+    examples: "1 to 31, L (the last day), LW (the last weekday) or 15W (the weekday nearest to the 15th)",
+  },
+  {
+    called: "month",
+    first: 1,
+    last: 12,
+    names: "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(" "),
+    examples: "1 to 12 or JAN to DEC, such as NOV-FEB or */3",
+  },
+  {
+    called: "day of week",
+    first: 0,
+    last: 6,
+    names: "SUN MON TUE WED THU FRI SAT".split(" "),
+    examples:
+      "0 to 7 (0 and 7 are Sunday) or SUN to SAT, such as FRI-MON, FRI#2 (the second) or FRIL (the last)",
+  },
+];
+const [, HOUR, DAY_OF_MONTH, , DAY_OF_WEEK] = FIELDS;
+const SUNDAY_TOO = 7;
+
+const unreadable = ({ called, examples }: Field, item: string): Error =>
+  invalid(`'schedule': the ${called} '${item}' can't be read; write ${examples}.`);
+
+/** `*`, a value, or a range, with or without a step. */
+const ITEM = /^(?:[*?]|(?<from>\w+)(?:-(?<to>\w+))?)(?:\/(?<step>\d+))?$/;
+
+/** Undefined: none of the field's values. */
+const valueOf = (field: Field, text: string): number | undefined => {
+  const named = field.names?.indexOf(text) ?? -1;
+  if (named >= 0) return field.first + named;
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  const last = field === DAY_OF_WEEK ? SUNDAY_TOO : field.last;
+  return value >= field.first && value <= last ? value : undefined;
+};
+
+/** A range may wrap: `22-2` is 22, 23, 0, 1, 2. A start with a step goes on to the end of the field, as in croniter. */
+const valuesOf = (field: Field, item: string): number[] => {
+  const { from, to, step = "1" } = ITEM.exec(item)?.groups ?? {};
+  if (!ITEM.test(item)) throw unreadable(field, item);
+  const { first, last } = field;
+  const size = last - first + 1;
+  const by = Number(step);
+  if (by < 1 || by > size) {
+    throw invalid(`'schedule': the step of '${item}' must be 1 to ${size} for the ${field.called}.`);
+  }
+  let start = from === undefined ? first : valueOf(field, from);
+  let end = to !== undefined ? valueOf(field, to) : from === undefined || item.includes("/") ? last : start;
+  if (start === undefined || end === undefined) throw unreadable(field, item);
+  // Sunday ends a week as 7, and begins it as 0.
+  if (start > last) {
+    start -= size;
+    if (end > last) end -= size;
+  }
+  const stop = end < start ? end + size : end;
+  const values: number[] = [];
+  for (let value = start; value <= stop; value += by) values.push(((value - first) % size) + first);
+  return values;
+};
+
+/** What croner reads itself: `L`, `LW`, `15W`. */
+const specialDay = (field: Field, item: string, isAlone: boolean): string | undefined => {
+  if (item === "L" || (item === "LW" && isAlone)) return item;
+  const [, day] = /^(\d+)W$/.exec(item) ?? [];
+  return day === undefined || valueOf(field, day) === undefined ? undefined : item;
+};
+
+/** `FRI#2`, `FRI#L`, `FRIL`; croniter writes `L5`. */
+const ordinalOf = (item: string): { days: string; ordinal: string } => {
+  const [, last] = /^L(\w+)$/.exec(item) ?? [];
+  if (last !== undefined) return { days: last, ordinal: "#L" };
+  const [, days, nth, isLast] = /^(.+?)(?:(#[1-5L])|(L))$/.exec(item) ?? [];
+  if (days === undefined || /^[*?]$/.test(days)) return { days: item, ordinal: "" };
+  return { days, ordinal: isLast === undefined ? nth! : "#L" };
+};
+
+const readField = (field: Field, text: string): string => {
+  // Croner's sign for "both the day of month and the day of week".
+  const sign = field === DAY_OF_WEEK && text.startsWith("+") ? "+" : "";
+  const items = text.slice(sign.length).split(",");
+  if (items.length === 1 && /^[*?]$/.test(items[0]!)) return `${sign}*`;
+  const read = items.flatMap((item): string[] => {
+    if (field === DAY_OF_MONTH) {
+      const special = specialDay(field, item, items.length === 1);
+      if (special !== undefined) return [special];
+    }
+    const { days, ordinal } = field === DAY_OF_WEEK ? ordinalOf(item) : { days: item, ordinal: "" };
+    return valuesOf(field, days).map((value) => `${value}${ordinal}`);
+  });
+  return sign + [...new Set(read)].join(",");
+};
+
+/** The schedule in the dialect of croner, with lists instead of ranges and steps. Throws `invalid`. */
+export const readFields = (schedule: string): { text: string; isEveryHour: boolean } => {
+  const given = schedule.trim();
+  const texts = (ownField(NICKNAMES, given.toLowerCase()) ?? given).toUpperCase().split(/\s+/);
+  // Some servers read the seconds first, others last.
+  if (texts.length !== FIELDS.length) {
+    throw invalid(
+      "'schedule': must have five fields (minute, hour, day of month, month, day of week; no seconds, no year) or " +
+        `be one of ${Object.keys(NICKNAMES).join(", ")}.`,
+    );
+  }
+  const fields = FIELDS.map((field, index) => readField(field, texts[index]!));
+  const hours = fields[FIELDS.indexOf(HOUR!)]!;
+  return {
+    text: fields.join(" "),
+    isEveryHour: hours === "*" || hours.split(",").length === HOURS_OF_DAY,
+  };
+};
