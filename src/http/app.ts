@@ -22,7 +22,7 @@ import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./answer-budget.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
-import { answerUnknownRoute, answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
+import { answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import type { FailedLogins } from "./limits/failed-logins.ts";
 import { limitConnections, serverOptionsOf, type ConnectionLimits } from "./limits/connections.ts";
@@ -37,6 +37,7 @@ import { describeApi } from "./openapi.ts";
 import type { ApiSecurity } from "./sign-in.ts";
 import type { SiteCheck } from "./sites.ts";
 import { traceRequests } from "./traced-requests.ts";
+import { answerOtherMethods } from "./other-methods.ts";
 import { validatorCompiler } from "./validation.ts";
 import { answerBeforeClosing } from "./unanswered.ts";
 import { acceptWebSockets, endRefusedSocket } from "./websockets.ts";
@@ -79,6 +80,9 @@ export interface AppOptions {
 const PATH_PARAMETER_AT_MOST = 1_000;
 /** Statuses below are refusals. */
 const FAULT = 500;
+
+/** Of every answer. Browsers must not guess types: an answer may repeat what a caller sent. */
+const headersOf = ({ id }: FastifyRequest) => ({ "x-request-id": id, "x-content-type-options": "nosniff" });
 
 type Done = (error?: Error) => void;
 /** `isOpen`: no authentication. Default: as the API's route declares. */
@@ -167,7 +171,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     frameworkErrors(error, request, reply) {
       allowOriginOf(request, reply, options.cors);
       endRefusedSocket(request, reply);
-      answerError(error, request, reply.header("x-request-id", request.id));
+      answerError(error, request, reply.headers(headersOf(request)));
     },
     clientErrorHandler: answerUnreadable,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
@@ -179,7 +183,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   // Response schemas are documentation only, because services build answers from the same types.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
   app.setErrorHandler(answerError);
-  app.setNotFoundHandler(answerUnknownRoute);
+  answerOtherMethods(app);
 
   markOpenRoutes(app);
   nameMountPrefix(app, mountPrefix);
@@ -187,7 +191,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   logRequests(app, options.logger, rules?.loggingHeaders);
   const { siteCheck } = options;
   app.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    reply.headers(headersOf(request));
     try {
       // Must run before the CORS headers are set.
       const { method, headers } = request;

@@ -1,6 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingMessage } from "node:http";
-import { invalid, malformed, tooLarge, tooMany, unavailable } from "../platform/domain/errors.ts";
+import {
+  compressedBody,
+  invalid,
+  malformed,
+  tooLarge,
+  tooMany,
+  unavailable,
+} from "../platform/domain/errors.ts";
 import { createBodyBudget, type BodyBudget, type BodyCharge, type BodyGrowth } from "./body-budget.ts";
 import { createElementCounter } from "./element-counter.ts";
 import { assertBearable, tooManyElements } from "./json-text.ts";
@@ -31,6 +38,9 @@ const FULL_BODIES_AT_ONCE = 4;
 const SHARE_RETRY_SECONDS = 5;
 
 const JSON_TYPE = "application/json";
+
+/** A body that is not encoded. */
+const IDENTITY = /^[\s,]*(?:identity[\s,]*)*$/i;
 
 /** In characters, because a parser's message quotes the body. */
 const COMPLAINT_AT_MOST = 200;
@@ -137,6 +147,8 @@ const parseAsJson = (
   app.addHook("preParsing", (request, reply, payload, done) => {
     const { headers } = request;
     const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    const encoding = headers["content-encoding"];
+    if (hasBody && encoding !== undefined && !IDENTITY.test(encoding)) return done(compressedBody(encoding));
     if (hasBody && !request.ws) {
       const charge = budget.open(callerLimits?.counted(request));
       request.bodyCharge = charge;

@@ -23,6 +23,7 @@ const STATUS: Record<ErrorKind, number> = {
   not_found: 404,
   conflict: 409,
   too_large: 413,
+  unsupported: 415,
   invalid: 422,
   too_many: 429,
   unavailable: 503,
@@ -166,9 +167,20 @@ const DETAIL_AT_MOST = 2_000;
 /** In characters. */
 const PATH_AT_MOST = 200;
 
-export const answerUnknownRoute = (request: FastifyRequest, reply: FastifyReply): void => {
+/** `methods`: of the routes with this path. */
+export const answerUnknownRoute = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  methods: readonly string[] = [],
+): void => {
   const path = request.originalUrl.split("?")[0]?.slice(0, PATH_AT_MOST);
-  void reply.code(404).send({ detail: `There is no route ${request.method} ${path}.` });
+  const sentence = `There is no route ${request.method} ${path}`;
+  if (methods.length === 0) return void reply.code(404).send({ detail: `${sentence}.` });
+  const allowed = methods.join(", ");
+  void reply
+    .code(405)
+    .header("allow", allowed)
+    .send({ detail: `${sentence}; this path takes ${allowed}.` });
 };
 
 /** Refusals of Node's HTTP parser, by code. */
@@ -188,6 +200,7 @@ export const answerUnreadable = (error: Error & { code?: string }, socket: Socke
     const body = JSON.stringify({ detail });
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+        "X-Content-Type-Options: nosniff\r\n" +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }

@@ -66,7 +66,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await box.fill("x".repeat(5_000_000));
       await page.getByRole("button", { name: "Send", exact: true }).click();
       const refusal = page.getByRole("main").getByRole("alert");
-      await refusal.getByText("The body is larger than the 4194304 bytes that are taken here.").waitFor();
+      await refusal.getByText("The body is larger than 4.19 MB, the most that this route takes.").waitFor();
       await eventually("it can be shortened", async () => (await box.inputValue()).length === 5_000_000);
       expect(await messages().count()).toBe(0);
       // A line without a space must not push the button out of the window.

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bodyOf, jsonValue, optional, storableObject } from "../../src/platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
@@ -117,12 +118,30 @@ test("a parser error quotes only a few words of the body", async () => {
   expect(answer.body.detail?.length).toBeLessThan(300);
 });
 
+test.each(["gzip", "br", "identity, gzip", "GZIP"])(
+  "an encoded body is refused, and says why: %s",
+  async (encoding) => {
+    const answer = await send(gzipSync('{"input":1}'), { "content-encoding": encoding });
+    expect(answer).toEqual({
+      status: 415,
+      body: {
+        detail: `The body is encoded as '${encoding}', which this server does not read: send it without Content-Encoding.`,
+      },
+    });
+  },
+);
+
+test.each(["identity", "Identity", ""])("a body that is not encoded may say so: %j", async (encoding) => {
+  const answer = await send('{"input":1}', { "content-encoding": encoding });
+  expect(answer).toEqual({ status: 200, body: { got: { input: 1 } } });
+});
+
 test("a body over the limit causes a 413, announced or not", async () => {
   const text = JSON.stringify({ input: "x".repeat(BODY_LIMIT) });
   const announced = await send(text);
   expect(announced).toEqual({
     status: 413,
-    body: { detail: `The body is larger than the ${BODY_LIMIT} bytes that are taken here.` },
+    body: { detail: "The body is larger than 4.19 MB, the most that this route takes." },
   });
   const below = await send(JSON.stringify({ input: "x".repeat(BODY_LIMIT - 100) }));
   expect(below.status).toBe(200);
@@ -133,7 +152,7 @@ test("search filters, counts and names have a limit of one megabyte, whatever th
   const answer = await fetch(`${url}/search`, { method: "POST", body: text });
   expect([answer.status, await answer.json()]).toEqual([
     413,
-    { detail: "The body is larger than the 1000000 bytes that are taken here." },
+    { detail: "The body is larger than 1 MB, the most that this route takes." },
   ]);
   const list = JSON.stringify({ input: Array.from({ length: 20_001 }, () => 1) });
   const many = await fetch(`${url}/search`, { method: "POST", body: list });
@@ -364,10 +383,10 @@ test("bytes that are not UTF-8 cause no harm", async () => {
 });
 
 test.each([
-  ["[]", "The body: must be an object, not a list."],
-  ['"x"', "The body: must be an object, not a string."],
-  ["5", "The body: must be an object, not an integer."],
-  ["true", "The body: must be an object, not a boolean."],
+  ["[]", "The body must be an object, not a list."],
+  ['"x"', "The body must be an object, not a string."],
+  ["5", "The body must be an object, not an integer."],
+  ["true", "The body must be an object, not a boolean."],
 ])("a body of another type causes a 422: %s", async (body, detail) => {
   expect(await send(body)).toEqual({ status: 422, body: { detail } });
 });

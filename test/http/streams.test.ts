@@ -30,6 +30,7 @@ test("browsers may read a stream, and the headers that name its run", async () =
   expect(answer.headers.get("access-control-expose-headers")).toContain("Content-Location");
   expect(answer.headers.get("content-location")).toMatch(/\/runs\/[0-9a-f-]{36}$/);
   expect(answer.headers.get("x-request-id")).toBeTruthy();
+  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
   expect(await answer.text()).toContain("event: metadata\n");
 });
 

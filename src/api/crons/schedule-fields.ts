@@ -68,26 +68,23 @@ const valueOf = (field: Field, text: string): number | undefined => {
 
 /** A range may wrap: `22-2` is 22, 23, 0, 1, 2. A start with a step goes on to the end of the field, as in croniter. */
 const valuesOf = (field: Field, item: string): number[] => {
-  const { from, to, step = "1" } = ITEM.exec(item)?.groups ?? {};
-  if (!ITEM.test(item)) throw unreadable(field, item);
+  const match = ITEM.exec(item);
+  if (match === null) throw unreadable(field, item);
+  const { from, to, step } = match.groups ?? {};
   const { first, last } = field;
   const size = last - first + 1;
-  const by = Number(step);
+  const by = Number(step ?? 1);
   if (by < 1 || by > size) {
     throw invalid(`'schedule': the step of '${item}' must be 1 to ${size} for the ${field.called}.`);
   }
-  let start = from === undefined ? first : valueOf(field, from);
-  let end = to !== undefined ? valueOf(field, to) : from === undefined || item.includes("/") ? last : start;
+  const start = from === undefined ? first : valueOf(field, from);
+  const end = to !== undefined ? valueOf(field, to) : from === undefined || step !== undefined ? last : start;
   if (start === undefined || end === undefined) throw unreadable(field, item);
-  // Sunday ends a week as 7, and begins it as 0.
-  if (start > last) {
-    start -= size;
-    if (end > last) end -= size;
-  }
-  const stop = end < start ? end + size : end;
-  const values: number[] = [];
-  for (let value = start; value <= stop; value += by) values.push(((value - first) % size) + first);
-  return values;
+  // A week that begins with 7 begins with Sunday; one that ends with 7 ends with it.
+  const begin = start > last ? first : start;
+  const until = start > last && end > last ? begin : end < begin ? end + size : end;
+  const count = Math.floor((until - begin) / by) + 1;
+  return Array.from({ length: count }, (_, index) => ((begin + index * by - first) % size) + first);
 };
 
 /** What croner reads itself: `L`, `LW`, `15W`. */

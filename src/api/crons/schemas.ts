@@ -14,7 +14,7 @@ import {
   uuid,
 } from "../../platform/domain/json-schemas.ts";
 import { storableFilter } from "../../platform/domain/search-filter.ts";
-import { nodeNames } from "../runs/schemas.ts";
+import { nodeNames, streamModes } from "../runs/schemas.ts";
 
 export const CRON_FIELDS = [
   "cron_id",
@@ -78,7 +78,7 @@ const runFields = {
   webhook: optional(storableText.min(1).max(65_536)),
   interrupt_before: optional(nodeNames),
   interrupt_after: optional(nodeNames),
-  stream_mode: optional(z.union([storableText, z.array(storableText)])),
+  stream_mode: optional(streamModes),
   stream_subgraphs: optional(z.boolean()),
   stream_resumable: optional(z.boolean()),
   checkpoint_during: optional(z.boolean()),

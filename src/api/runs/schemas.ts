@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { STREAM_MODES } from "../../engine/events/mode-names.ts";
 import {
   bodyOf,
   channelUpdate,
@@ -19,6 +20,7 @@ import {
   storableObject,
   storableText,
   uuid,
+  withKnownMode,
 } from "../../platform/domain/json-schemas.ts";
 import { storableFilter } from "../../platform/domain/search-filter.ts";
 
@@ -47,11 +49,13 @@ const langsmithTracer = z.object({
   example_id: optional(uuid),
 });
 
-/** Unknown modes emit nothing: clients can be newer than the server. */
-const streamMode = z
-  .union([storableText, z.array(storableText)])
-  .nullish()
-  .transform((mode) => (mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode));
+export const streamModes = withKnownMode(
+  z.union([storableText, z.array(storableText)]).nullish(),
+  STREAM_MODES,
+).describe("Unknown modes beside known ones emit nothing.");
+const streamMode = streamModes.transform((mode) =>
+  mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode,
+);
 
 const commonFields = {
   assistant_id: storableText

@@ -48,7 +48,7 @@ export const namespaceComplaint = (namespace: readonly unknown[]): string | unde
     0,
   );
   return bytes > NAMESPACE_BYTES_AT_MOST
-    ? `takes ${bytes} bytes (${BYTES_PER_LABEL} per label and its text), ${NAMESPACE_BYTES_AT_MOST} are possible`
+    ? `takes ${bytes} bytes (${BYTES_PER_LABEL} per label and its text); at most ${NAMESPACE_BYTES_AT_MOST} are possible`
     : undefined;
 };
 
@@ -56,5 +56,7 @@ export const keyComplaint = (key: unknown): string | undefined => {
   if (typeof key !== "string") return "is not a text";
   if (!isStorable(key)) return "holds a NUL character or half a surrogate pair";
   const bytes = Buffer.byteLength(key);
-  return bytes > KEY_BYTES_AT_MOST ? `takes ${bytes} bytes, ${KEY_BYTES_AT_MOST} are possible` : undefined;
+  return bytes > KEY_BYTES_AT_MOST
+    ? `takes ${bytes} bytes; at most ${KEY_BYTES_AT_MOST} are possible`
+    : undefined;
 };

@@ -56,7 +56,7 @@ export const textsOf = (value: unknown, paths: readonly string[]): string[] => {
   );
   if (texts.size > TEXTS_PER_ITEM_AT_MOST) {
     throw invalid(
-      `'index' finds ${texts.size} texts in the value of an item, ${TEXTS_PER_ITEM_AT_MOST} are possible.`,
+      `'index' finds ${texts.size} texts in the value of an item; at most ${TEXTS_PER_ITEM_AT_MOST} are possible.`,
     );
   }
   return [...texts];

@@ -2,14 +2,12 @@ import { isMessage } from "../../state/values/types/message.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { checkpointPayload, debugPayload } from "./checkpoint-payloads.ts";
+import { LANGGRAPH_MODES } from "./mode-names.ts";
 
 export type StreamChunk = [namespace: string[], mode: string, payload: unknown];
 
 /** See AttemptEvents. */
 export type Emit = (event: string, data: () => string, checkpoint?: string) => void;
-
-/** LangGraph's modes of the same name. Unknown modes emit nothing, as in the hosted service. */
-const LANGGRAPH_MODES = ["values", "updates", "debug", "tasks", "checkpoints", "custom", "tools"] as const;
 
 interface RequestedModes {
   /** LangGraph's modes; always with `values`, the source of the run's result and interrupts. */

@@ -5,9 +5,15 @@ import { describeThrown } from "../lib/thrown.ts";
 const isFromDatabase = (error: unknown): boolean =>
   sqlState(error) !== undefined && "routine" in (error as Error);
 
+/** LangGraph (1.4.18) calls a run's input by the name of its first node, which callers do not know. */
+const OF_INPUT = /^(?:Expected node "__start__"|Received no input writes for "__start__")/;
+
 const shown = (error: unknown): { error: string; message: string } => {
   const { name, message } = describeThrown(error);
-  return { error: name, message };
+  return {
+    error: name,
+    message: OF_INPUT.test(message) ? `'input' does not fit the graph: ${message}` : message,
+  };
 };
 
 export const errorForClients = (error: unknown): { error: string; message: string } =>

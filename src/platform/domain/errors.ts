@@ -18,6 +18,8 @@ export type ErrorKind =
   | "conflict"
   /** 413. */
   | "too_large"
+  /** A body in a form that no route reads: 415. */
+  | "unsupported"
   /** 422. */
   | "invalid"
   /** A limit is reached, nothing was done: 429 with Retry-After. */
@@ -67,8 +69,17 @@ export const conflict = refusal("conflict");
 export const unavailable = refusal("unavailable");
 export const tooMany = (message: string, retryAfterSeconds: number) =>
   new ThreadloomError("too_many", message, { retryAfterSeconds });
+export const compressedBody = (encoding: string) =>
+  new ThreadloomError(
+    "unsupported",
+    `The body is encoded as '${encoding}', which this server does not read: send it without Content-Encoding.`,
+  );
+const inMegabytes = (amount: number): number => Number((amount / 1_000_000).toPrecision(3));
 export const tooLarge = (bytesAtMost: number) =>
-  new ThreadloomError("too_large", `The body is larger than the ${bytesAtMost} bytes that are taken here.`);
+  new ThreadloomError(
+    "too_large",
+    `The body is larger than ${inMegabytes(bytesAtMost)} MB, the most that this route takes.`,
+  );
 
 export const assistantNotFound = (reference: string) =>
   new ThreadloomError("not_found", `Assistant '${reference}' not found.`, { missing: "assistant" });
@@ -131,11 +142,10 @@ export class ThreadChangedError extends ThreadloomError {
 export class ValueTooLargeError extends ThreadloomError {
   /** `what` begins a sentence, as "An event 'values'"; `option` is the variable that sets the limit. */
   constructor(what: string, charactersAtMost: number, option?: string) {
-    const megabytes = Number((charactersAtMost / 1_000_000).toPrecision(3));
     const where = option === undefined ? "" : ` (${option})`;
     super(
       "too_large",
-      `${what} takes more than ${megabytes} MB as JSON, which is the most that is taken${where}.`,
+      `${what} takes more than ${inMegabytes(charactersAtMost)} MB as JSON, which is the most that is taken${where}.`,
     );
     this.name = "ValueTooLargeError";
   }

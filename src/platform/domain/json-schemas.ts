@@ -65,9 +65,20 @@ export const checkpointNs = z
   .transform((namespace) => namespace.replaceAll("\0", "|"))
   .pipe(storableText);
 
+const kindOf = (value: unknown): string => {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "number") return Number.isInteger(value) ? "an integer" : "a number";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+};
+
+/** The predicate of a sentence about a value of another type. */
+export const notA = (expected: string, value: unknown): string =>
+  value === undefined ? "is required" : `must be ${expected}, not ${kindOf(value)}`;
+
 export const jsonObject = z
   .custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value), {
-    error: "must be an object",
+    error: ({ input }) => notA("an object", input),
   })
   .meta({ type: "object", additionalProperties: true });
 
@@ -123,6 +134,22 @@ export const uuid = z.guid({ error: "must be a UUID" }).toLowerCase();
 export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((body) => body ?? {}, z.object(shape));
 
+/**
+ * Unknown modes beside known ones pass and emit nothing, because clients can be newer than the server. Unknown modes
+ * alone would leave the stream empty without a reason.
+ */
+export const withKnownMode = <Schema extends z.ZodType<string | string[] | null | undefined>>(
+  schema: Schema,
+  known: readonly string[],
+): Schema =>
+  schema.refine(
+    (given) => {
+      const modes = [given ?? []].flat();
+      return given == null || modes.length === 0 || modes.some((mode) => known.includes(mode));
+    },
+    { error: `must name at least one of ${known.map((mode) => `'${mode}'`).join(", ")}` },
+  );
+
 const CONFIG_KEYS = ["tags", "recursion_limit", "max_concurrency", "configurable"] as const;
 
 const knownConfig = z.looseObject({
@@ -174,7 +201,7 @@ const absentIfEmpty = (value: unknown): unknown => (value === "" ? undefined : v
 export const queryBoolean = z.preprocess(
   absentIfEmpty,
   z
-    .enum(["0", "1", "true", "false", "True", "False"])
+    .enum(["0", "1", "true", "false", "True", "False"], { error: "must be true or false" })
     .optional()
     .transform((value) =>
       value === undefined ? undefined : value === "1" || value.toLowerCase() === "true",

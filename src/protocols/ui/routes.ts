@@ -64,7 +64,6 @@ export const createUiRoutes =
         return await reply
           .headers({
             "cache-control": FOR_EVER,
-            "x-content-type-options": "nosniff",
             // For pages that require this header of everything they load.
             "cross-origin-resource-policy": "cross-origin",
           })

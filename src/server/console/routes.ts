@@ -42,7 +42,6 @@ export const createConsoleRoutes =
     app.addHook("onSend", (_request, reply, _payload, done) => {
       reply.headers({
         "content-security-policy": POLICY,
-        "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
       });
       // Another server may have a version that this one lacks.

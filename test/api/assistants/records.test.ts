@@ -102,14 +102,17 @@ test.each([
   [{}, "'graph_id': is required."],
   [{ graph_id: 5 }, "'graph_id': must be a string, not an integer."],
   [{ graph_id: "agent", name: ["x"] }, "'name': must be a string, not a list."],
-  [{ graph_id: "agent", context: [] }, "'context': must be an object."],
-  [{ graph_id: "agent", metadata: "x" }, "'metadata': must be an object."],
+  [{ graph_id: "agent", context: [] }, "'context': must be an object, not a list."],
+  [{ graph_id: "agent", metadata: "x" }, "'metadata': must be an object, not a string."],
   [{ graph_id: "agent", assistant_id: "x" }, "'assistant_id': must be a UUID."],
   [{ graph_id: "agent", if_exists: "maybe" }, "'if_exists': must be one of 'raise', 'do_nothing'."],
-  [{ graph_id: "agent", config: { configurable: 5 } }, "'config.configurable': must be an object."],
+  [
+    { graph_id: "agent", config: { configurable: 5 } },
+    "'config.configurable': must be an object, not an integer.",
+  ],
   [
     { graph_id: "agent", config: { recursion_limit: "9" } },
-    "'config.recursion_limit': must be a number, not a string.",
+    "'config.recursion_limit': must be an integer, not a string.",
   ],
   [{ graph_id: "agent", config: { tags: [1] } }, "'config.tags.0': must be a string, not an integer."],
 ])("an invalid body causes a 422 whose sentence names the field: %j", async (body, detail) => {

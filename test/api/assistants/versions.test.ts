@@ -69,7 +69,7 @@ test("an update without a body is refused, since it would empty the context", as
   const { assistant_id } = await create({ context: { a: 1 } });
   const answer = await server.client.patch(`/assistants/${assistant_id}`);
   expect(answer.status).toBe(422);
-  expect(answer.body.detail).toBe("The body: is required.");
+  expect(answer.body.detail).toBe("The body is required.");
 });
 
 test("a chosen version restores every field, and the other versions stay", async () => {
@@ -123,9 +123,9 @@ test.each([99, 0, -1, 3_000_000_000, Number.MAX_SAFE_INTEGER])(
 
 test.each([
   [{}, "'version' is missing: send the number of an existing version."],
-  [{ version: "1" }, "'version': must be a number, not a string."],
+  [{ version: "1" }, "'version': must be an integer, not a string."],
   [{ version: 1.5 }, "'version': must be an integer, not a number."],
-  [{ version: true }, "'version': must be a number, not a boolean."],
+  [{ version: true }, "'version': must be an integer, not a boolean."],
 ])("a version of the wrong type causes a 422: %j", async (body, detail) => {
   const { assistant_id } = await create();
   const answer = await server.client.post(`/assistants/${assistant_id}/latest`).send(body);

@@ -111,6 +111,16 @@ describe("creating a run", () => {
   });
 });
 
+test("an input that the graph does not take ends the run with an error that names the field", async () => {
+  for (const input of ["hello", ["hello"], 5, null]) {
+    const { body } = await api.post<{ __error__: { message: string } }>("/runs/wait", {
+      assistant_id: "counter",
+      input,
+    });
+    expect(body.__error__.message).toMatch(/^'input' does not fit the graph: /);
+  }
+});
+
 describe("the graph of a run receives", () => {
   test("the active version of its assistant: an update applies from the next run on, also back to an old version", async () => {
     const id = await anAssistant({ name: "versioned", context: { style: "one", extra: true } });

@@ -160,7 +160,7 @@ describe("the store of a graph", () => {
     const label = random(1_492).replaceAll(".", "x");
     await open.store.put([label], random(1_000), { found: true });
     expect(await open.store.search([label])).toHaveLength(1);
-    await expect(open.store.put([label], random(1_001), {})).rejects.toThrow("1000 are possible");
+    await expect(open.store.put([label], random(1_001), {})).rejects.toThrow("at most 1000 are possible");
   });
 
   it("stores messages and dates in the form that clients see", async () => {

@@ -16,6 +16,20 @@ const streamed = async (
   await readStream(`${server.url}/threads/${await api.aThread()}/runs/stream`, {
     body: { assistant_id, input: saying("hello"), stream_mode, ...more },
   });
+/** `StreamMode` of the JavaScript SDKs 1.8 to 2.0 and of Python's, as they are sent. */
+const CLIENT_MODES = [
+  "values",
+  "messages",
+  "messages-tuple",
+  "updates",
+  "events",
+  "debug",
+  "tasks",
+  "checkpoints",
+  "custom",
+  "tools",
+  "lifecycle",
+];
 const idsOf = (messages: Message[]) => messages.map(({ id }) => id);
 
 /** A message of the `messages` modes. */
@@ -30,7 +44,7 @@ interface Shown {
 }
 
 describe("every stream", () => {
-  test.each([["updates"], [["values", "updates"]], ["no-such-mode"], [null], [[]]])(
+  test.each([["updates"], [["values", "updates"]], [["updates", "no-such-mode"]], [null], [[]]])(
     "begins with metadata and numbers its events from 0 (stream_mode %j)",
     async (mode) => {
       const events = await streamed("two-step", mode);
@@ -328,8 +342,26 @@ describe("the mode", () => {
     expect(last?.messages.map(({ type }) => type)).toEqual(["human", "ai", "tool", "ai"]);
   });
 
-  test("with an unknown name emits nothing", async () => {
-    expect(namesOf(await streamed("two-step", ["no-such-mode"]))).toEqual(["metadata"]);
+  test("with an unknown name beside a known one emits nothing, since clients can be newer", async () => {
+    const known = namesOf(await streamed("two-step", ["updates"]));
+    expect(namesOf(await streamed("two-step", ["updates", "no-such-mode"]))).toEqual(known);
+  });
+
+  test.each(CLIENT_MODES)("%s, which a client of some version sends, is known", async (mode) => {
+    expect(namesOf(await streamed("two-step", mode))).toContain("metadata");
+  });
+
+  test.each([
+    ["/runs/stream", { stream_mode: "valeus" }],
+    ["/runs/wait", { stream_mode: ["mesages", "update"] }],
+    ["/runs", { stream_mode: ["foo"] }],
+    ["/runs/crons", { stream_mode: "foo", schedule: "0 0 1 1 *" }],
+  ])("with unknown names only is refused, since the stream would stay empty: %s %j", async (path, body) => {
+    const answer = await api.post<{ detail: string }>(path, { assistant_id: "two-step", ...body });
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toMatch(
+      /^'stream_mode': must name at least one of 'values', 'updates', .+'\.$/,
+    );
   });
 });
 

@@ -146,14 +146,14 @@ describe("a request that is not valid", () => {
 
   test("is refused with the field's name, and nothing is stored", async () => {
     expect(await post({ ...valid, threadId: "chat" })).toEqual([422, "'threadId': must be a UUID."]);
-    expect(await post({ ...valid, runId: "" })).toEqual([422, "'runId': must be at least 1 characters."]);
+    expect(await post({ ...valid, runId: "" })).toEqual([422, "'runId': must not be empty."]);
     expect(await post({ threadId: valid.threadId, runId: "1" })).toEqual([422, "'messages': is required."]);
     const unknown = { id: "1", role: "robot", content: "x" };
     expect((await post({ ...valid, messages: [unknown] }))[0]).toBe(422);
     const said = [{ id: "1", role: "user", content: "x" }];
     expect(await post({ ...valid, messages: said, forwardedProps: { config: 3 } })).toEqual([
       422,
-      "'config': must be an object.",
+      "'config': must be an object, not an integer.",
     ]);
     expect((await api.get(`/threads/${valid.threadId}`)).status).toBe(404);
   });

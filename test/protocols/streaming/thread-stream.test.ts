@@ -172,12 +172,12 @@ test("state_update sends of a large state only that it changed", async () => {
   expect((await stream.until(() => true)).data).toEqual({ state: null, thread_id: threadId });
 });
 
-test("unknown modes send nothing", async () => {
+test("unknown modes send nothing beside known ones, and are refused alone", async () => {
   const threadId = await api.aThread();
-  const stream = await open(threadId, { query: "?stream_modes=weather" });
-  expect(stream.status).toBe(200);
+  const stream = await open(threadId, { query: "?stream_modes=weather,lifecycle" });
   await api.untilRunIs(threadId, await aRun(threadId), "success");
-  expect(stream.seen).toEqual([]);
+  expect(stream.status).toBe(200);
+  expect((await api.get(`/threads/${threadId}/stream?stream_modes=weather`)).status).toBe(422);
 });
 
 test("a missing thread causes a 404, an invalid id a 422", async () => {

@@ -35,6 +35,7 @@ describe("an application of Hono", () => {
     const hello = await ask("/hello/Ann");
     expect([hello.status, JSON.parse(hello.text)]).toEqual([200, { hello: "Ann", user: null }]);
     expect(hello.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(hello.headers.get("x-content-type-options")).toBe("nosniff");
     expect(JSON.parse((await ask("/info")).text)).toEqual({ mine: true });
     expect((await ask("/cookies")).headers.getSetCookie()).toEqual(["a=1", "b=2"]);
     expect((await ask("/teapot")).status).toBe(418);

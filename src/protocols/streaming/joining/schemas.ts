@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { queryInteger, queryList } from "../../../platform/domain/json-schemas.ts";
+import { queryInteger, queryList, withKnownMode } from "../../../platform/domain/json-schemas.ts";
 
 /** See service.ts. */
 export const THREAD_STREAM_MODES = ["run_modes", "lifecycle", "state_update"] as const;
 export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
 
-const modes = queryList.describe(
-  "run_modes (all events of the runs; the default), lifecycle (their beginnings and ends), state_update (updates of the state). Other modes send nothing.",
+const modes = withKnownMode(queryList, THREAD_STREAM_MODES).describe(
+  "run_modes (all events of the runs; the default), lifecycle (their beginnings and ends), state_update (updates of the state). Other modes beside them send nothing.",
 );
 
 /** The contract has `stream_modes`; clients send `stream_mode`. */
