@@ -7,7 +7,7 @@ import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
 import { envelopeOf, isEnvelope } from "./protocol/checkpoints.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
-import type { GraphEnd } from "./protocol/subgraphs.ts";
+import type { GraphEnd, WhenReadable } from "./protocol/subgraphs.ts";
 import type { TransformerFactories } from "./protocol/transformers.ts";
 
 export interface AskedModes {
@@ -36,6 +36,10 @@ export interface EventPublisher {
   readonly publishesAnswers: boolean;
   answered(interruptIds: readonly string[]): void;
   asked(interrupts: readonly unknown[]): void;
+  /** Whether ends of subgraphs are published, which clients take as a reason to read the state. */
+  readonly endsSubgraphs: boolean;
+  /** Whether `end` will publish such ends. */
+  hasOpenSubgraphs(): boolean;
   /** Call after the last chunk. `why`: the failure as clients see it. */
   end(how: GraphEnd, why?: Failure): void;
   /** Undefined if everything is published. */
@@ -80,15 +84,16 @@ export const createEventPublisher = (
   asked: AskedModes,
   publishesProtocol: boolean,
   emit: Emit,
+  whenReadable?: WhenReadable,
 ): EventPublisher => {
   const { langGraph, events } = requestModes(asked.stream_mode);
   const hidden = new Set(Object.keys(asked.headers ?? {}));
   const marking =
     asked.resumable === true && asked.stream_mode.includes("values") ? createMarking(emit) : undefined;
   const convert = createChunkConverter(asked.stream_mode, marking?.emit ?? emit, hidden);
-  const lifecycle = asked.stream_mode.includes("lifecycle") ? createLifecycle(emit) : undefined;
+  const lifecycle = asked.stream_mode.includes("lifecycle") ? createLifecycle(emit, whenReadable) : undefined;
   const protocol = publishesProtocol
-    ? createProtocolConverter(emit, langGraph.includes("checkpoints"))
+    ? createProtocolConverter(emit, langGraph.includes("checkpoints"), whenReadable)
     : undefined;
   const messageIds = langGraph.includes("messages") || publishesProtocol ? [createMessageIds()] : [];
   const isMore = (marking ?? lifecycle ?? protocol) !== undefined;
@@ -135,6 +140,8 @@ export const createEventPublisher = (
     publishesAnswers: publishesProtocol,
     answered: (interruptIds) => protocol?.answered(interruptIds),
     asked: (interrupts) => protocol?.asked(interrupts),
+    endsSubgraphs: (lifecycle ?? protocol) !== undefined,
+    hasOpenSubgraphs: () => (lifecycle?.hasOpenSubgraphs() ?? protocol?.hasOpenSubgraphs()) === true,
     end(how, why) {
       lifecycle?.end(how, why);
       protocol?.end(how);

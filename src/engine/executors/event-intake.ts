@@ -51,8 +51,8 @@ const HIDDEN_TAG = "langsmith:hidden";
 /** Checkpoints and writes before a graph first yields: most graphs end sooner. */
 const WRITES_WITHOUT_YIELD = 16;
 
-/** A chunk of the graph, or an inner event of the mode `events`. */
-type Streamed = StreamChunk | StreamEvent;
+/** A chunk of the graph, or an inner event of the mode `events`, or what waited for a checkpoint. */
+type Streamed = StreamChunk | StreamEvent | (() => void);
 
 interface EventIntakeParts {
   publisher: EventPublisher;
@@ -84,6 +84,7 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
   let writesLeft = WRITES_WITHOUT_YIELD;
 
   const publish = (streamed: Streamed): void => {
+    if (typeof streamed === "function") return streamed();
     if (!Array.isArray(streamed)) return publisher.publishInner(streamed);
     observe(observed, streamed);
     publisher.publish(streamed);
@@ -152,6 +153,16 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
     observed: observed as Readonly<Observed>,
     settled,
 
+    /** Later chunks don't wait. */
+    publishWhen(readable: Promise<void> | undefined, publish: () => void): void {
+      if (readable === undefined) return publish();
+      void readable
+        .then(() => receive(publish))
+        .catch((error: unknown) => {
+          failure ??= { error };
+          fail(error);
+        });
+    },
     async execute(graph: RunnableGraph, input: unknown, options: GraphRunOptions): Promise<void> {
       await Promise.race([read(graph, input, options), failed]);
       await settled();
@@ -175,3 +186,5 @@ export const createEventIntake = ({ publisher, sink, slicer, flush }: EventIntak
     beforeWrite: (): Promise<void> | undefined => (sink.hasLog ? logged() : undefined),
   };
 };
+
+export type EventIntake = ReturnType<typeof createEventIntake>;

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { createTimeSlicer, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
-import { createEventPublisher } from "../events/event-publisher.ts";
+import { createEventPublisher, type EventPublisher } from "../events/event-publisher.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 import type {
   GraphResult,
@@ -18,7 +18,7 @@ import type {
   GraphExecutor,
   StopReason,
 } from "./executor.ts";
-import { boundEvents, createEventIntake } from "./event-intake.ts";
+import { boundEvents, createEventIntake, type EventIntake } from "./event-intake.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { startRecording } from "./recording.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
@@ -96,6 +96,26 @@ const createStopping = (abort: AbortController) => {
   };
 };
 
+const openSaver = (
+  checkpoints: CheckpointStorage,
+  run: ClaimedRunRow,
+  { durability }: RunKwargs,
+  { beforeNextStep, beforeWrite }: EventIntake,
+  { endsSubgraphs }: EventPublisher,
+): AttemptSaver =>
+  checkpoints.saverForAttempt({
+    threadId: run.thread_id,
+    runId: run.run_id,
+    attempt: run.attempt,
+    durability,
+    threadIsEmpty: run.starts_empty === true,
+    beforeNextStep,
+    beforeWrite,
+    observesSteps: endsSubgraphs,
+    metadata: checkpointMetadata(run),
+    searchableMetadata: Object.keys(run.metadata),
+  });
+
 const startAttempt = (
   { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
   slicer: TimeSlicer,
@@ -111,7 +131,13 @@ const startAttempt = (
     { ...kwargs, resumable: run.resumable },
     publishesProtocol,
     (...event) => bounded.emit(...event),
+    (graph, isStepOver, end) => intake.publishWhen(readable(graph, isStepOver), end),
   );
+  /** With durability `exit` nothing is stored before the end. */
+  const readable = (graph: readonly string[], isStepOver: boolean): Promise<void> | undefined =>
+    kwargs.durability === "exit"
+      ? new Promise(() => undefined)
+      : saver?.whenReadable(graph.join("|"), isStepOver);
   const recording = startRecording(records);
   let saver: AttemptSaver | undefined;
   let graph: RunnableGraph | undefined;
@@ -144,17 +170,7 @@ const startAttempt = (
       scope: recording.scope,
       tracer: kwargs.langsmith_tracer && graphs.tracerOf(run.graph_id, kwargs.langsmith_tracer),
     });
-    const own = checkpoints.saverForAttempt({
-      threadId: run.thread_id,
-      runId: run.run_id,
-      attempt: run.attempt,
-      durability: kwargs.durability,
-      threadIsEmpty: run.starts_empty === true,
-      beforeNextStep: intake.beforeNextStep,
-      beforeWrite: intake.beforeWrite,
-      metadata: checkpointMetadata(run),
-      searchableMetadata: Object.keys(run.metadata),
-    });
+    const own = openSaver(checkpoints, run, kwargs, intake, publisher);
     // A refused checkpoint reveals a lost lease before the next heartbeat does.
     own.failed.addEventListener("abort", () => {
       if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
@@ -180,6 +196,7 @@ const startAttempt = (
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
     await intake.execute(resolved, input, withBoundCallbacks(resolved, options));
+    if (publisher.hasOpenSubgraphs()) await own.flush();
     intake.end(intake.observed.interrupted ? "interrupted" : "completed");
     await publisher.settled();
     graphEnded();
@@ -201,6 +218,7 @@ const startAttempt = (
       const stopReason = stopping.reason;
       if (stopReason !== undefined) {
         await backlog().catch(() => undefined);
+        if (publisher.hasOpenSubgraphs()) await keepProgress();
         intake.end(endOfStopped(stopReason));
         graphEnded();
         await keepProgress();
@@ -223,6 +241,7 @@ const startAttempt = (
       const stopReason = stopping.reason;
       // The graph itself has not failed if its events were refused.
       abort.abort(error);
+      if (publisher.hasOpenSubgraphs()) await keepProgress();
       const isLost = error instanceof LeaseLostError;
       if (stopReason === undefined && !isLost) intake.end("failed", () => errorForClients(error));
       else intake.end(endOfStopped(stopReason));

@@ -8,6 +8,7 @@ import { threadKey } from "./rows/thread-key.ts";
 import type { SaverParts } from "./saver/difference-saver.ts";
 import { FencedSaver } from "./saver/fenced-saver.ts";
 import { UnfencedSaver } from "./saver/unfenced-saver.ts";
+import { StoredSteps } from "./write/stored-steps.ts";
 import type { CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
 import { copyThread } from "./upkeep/copying.ts";
 import { deleteRun, deleteThread, deleteUnended } from "./upkeep/deleting.ts";
@@ -52,7 +53,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     },
     saverForAttempt(options) {
       const { threadId, runId, attempt, durability = "async", metadata = {}, searchableMetadata } = options;
-      const { threadIsEmpty = false, beforeNextStep, beforeWrite } = options;
+      const { threadIsEmpty = false, beforeNextStep, beforeWrite, observesSteps = false } = options;
       return new FencedSaver(
         parts,
         { metadata, searchable: searchableMetadata, runId, waits: durability === "sync" },
@@ -60,6 +61,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
         threadKey(threadId),
         threadIsEmpty ? threadKey(threadId) : undefined,
         { beforeNextStep, beforeWrite },
+        observesSteps ? new StoredSteps() : undefined,
       );
     },
     saverForIdleThread: (threadVersion) =>

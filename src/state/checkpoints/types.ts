@@ -35,6 +35,8 @@ export interface AttemptOptions {
    * be stored first.
    */
   beforeWrite?: () => Promise<void> | undefined;
+  /** For `whenReadable`. */
+  observesSteps?: boolean;
   /**
    * LangGraph's own metadata win over these. Omits reserved keys, values above 1,000 characters, and all values beyond
    * 8,000 characters.
@@ -86,6 +88,11 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    * disk.
    */
   readonly lastUnsafe: { checkpointNs: string; checkpointId: string } | undefined;
+  /**
+   * Resolves when clients can read what the newest task of this graph wrote: the checkpoint of its step if the step is
+   * over, else the task's writes. Undefined: they can, or the graph stores nothing. Never resolves after a failure.
+   */
+  whenReadable(checkpointNs: string, isStepOver: boolean): Promise<void> | undefined;
   /** Aborts with the error as soon as the saver fails. */
   readonly failed: AbortSignal;
 }

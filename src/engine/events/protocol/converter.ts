@@ -5,7 +5,7 @@ import { envelopeOf, isEnvelope } from "./checkpoints.ts";
 import type { ProtocolParams, PublishProtocolEvent } from "./events.ts";
 import { createMessages } from "./messages.ts";
 import { publishCustom, publishUpdates, publishValues } from "./states.ts";
-import { createSubgraphs, type GraphEnd } from "./subgraphs.ts";
+import { createSubgraphs, type GraphEnd, type WhenReadable } from "./subgraphs.ts";
 import { publishTool } from "./tools.ts";
 import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
 
@@ -23,7 +23,11 @@ const taskOf = (namespace: readonly string[]): { graph: string[]; node: string |
 };
 
 /** Stateful: one per attempt. `wholeCheckpoints`: the graph also streams the mode `checkpoints`. */
-export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) => {
+export const createProtocolConverter = (
+  emit: Emit,
+  wholeCheckpoints: boolean,
+  whenReadable?: WhenReadable,
+) => {
   const send = (
     method: string,
     namespace: readonly string[],
@@ -56,7 +60,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) =
     const cause = event === "started" &&
       toolCallId !== undefined && { type: "toolCall", tool_call_id: toolCallId };
     publish("lifecycle", path, () => ({ event, graph_name: name, ...(cause && { cause }) }));
-  });
+  }, whenReadable);
   /** LangGraph sends whole checkpoints after the values, but clients expect them before. */
   let waiting: { namespace: readonly string[]; publish: () => void } | undefined;
   const publishWaiting = (): void => {
@@ -93,6 +97,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) =
           return publishWaiting();
         }
         case "updates": {
+          subgraphs.noteCached(namespace, payload);
           const path = subgraphs.pathAround(namespace);
           for (const node of publishUpdates(publish, path, payload)) subgraphs.noteUpdate(path, node);
           return;
@@ -116,6 +121,7 @@ export const createProtocolConverter = (emit: Emit, wholeCheckpoints: boolean) =
     },
     asked: (interrupts: readonly unknown[]): void =>
       emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
+    hasOpenSubgraphs: subgraphs.isOpen,
     end(how: GraphEnd): void {
       publishWaiting();
       messages.end(how === "failed");

@@ -15,6 +15,8 @@ interface Subgraph {
   /** `held`: not published yet, because the name comes with the first task. */
   state: "held" | "started" | "ended";
   held: (() => void)[];
+  /** It has ended so, but clients can't read its state yet. */
+  ending?: GraphEnd;
   toolCallId?: string | undefined;
   /** The name from `createAgent`, of this graph or an outer one. */
   agentName: string | undefined;
@@ -28,6 +30,10 @@ type PublishLifecycle = (
   event: "started" | GraphEnd,
   facts: { name: string; toolCallId: string | undefined },
 ) => void;
+
+/** Calls `end` when clients can read what a task of this graph wrote. `isStepOver`: it was the last task of its step. */
+export type WhenReadable = (graph: readonly string[], isStepOver: boolean, end: () => void) => void;
+const AT_ONCE: WhenReadable = (_graph, _isStepOver, end) => end();
 
 /** `|` can't occur in a segment: LangGraph refuses such node names. */
 const keyOf = (path: readonly string[]): string => path.join("|");
@@ -50,7 +56,7 @@ const toolCallOf = (input: unknown): string | undefined => {
  * A subgraph starts with its first chunk and ends with the task of the calling node. Its events wait for its
  * first task, which follows at once and has the name of an agent.
  */
-export const createSubgraphs = (publish: PublishLifecycle) => {
+export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONCE) => {
   const graphs = new Map<string, Subgraph>([
     ["", { path: [], state: "started", held: [], agentName: undefined }],
   ]);
@@ -58,7 +64,14 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
   /** Interrupt id -> path of the innermost graph that raised the interrupt. */
   const asked = new Map<string, readonly string[]>();
   const updated = new Map<string, string>();
+  /** By graph. */
+  const runningTasks = new Map<string, number>();
 
+  const countTask = (path: readonly string[], by: 1 | -1): number => {
+    const count = (runningTasks.get(keyOf(path)) ?? 0) + by;
+    runningTasks.set(keyOf(path), count);
+    return count;
+  };
   const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
     const { path, toolCallId } = graph;
     publish(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
@@ -97,16 +110,18 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
     start(graph);
     if (graph.state === "ended") return;
     graph.state = "ended";
-    lifecycle(graph, how);
+    lifecycle(graph, graph.ending ?? how);
     // Bounds memory: thousands of graphs may end during a run.
     graphs.delete(keyOf(graph.path));
     updated.delete(keyOf(graph.path));
+    runningTasks.delete(keyOf(graph.path));
   };
-  const endBelow = (path: readonly string[], how: GraphEnd): void => {
-    const below = [...graphs.values()].filter(
+  const below = (path: readonly string[]): Subgraph[] =>
+    [...graphs.values()].filter(
       (graph) => graph.path.length > 0 && path.every((segment, depth) => graph.path[depth] === segment),
     );
-    for (const graph of below.sort((a, b) => b.path.length - a.path.length)) end(graph, how);
+  const endBelow = (path: readonly string[], how: GraphEnd): void => {
+    for (const graph of below(path).sort((a, b) => b.path.length - a.path.length)) end(graph, how);
   };
 
   /** Outer graphs report the same interrupts later, so the longest path stays. */
@@ -144,6 +159,7 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       const { id, input, metadata, result } = payload as TaskChunk;
       const graph = find(path);
       if (result === undefined && typeof id === "string") {
+        countTask(path, 1);
         const name = metadata?.lc_agent_name;
         if (typeof name === "string" && graph.state !== "ended") graph.agentName = name;
         const callId = toolCallOf(input);
@@ -156,18 +172,30 @@ export const createSubgraphs = (publish: PublishLifecycle) => {
       const { id, name, result, interrupts } = payload as TaskChunk;
       if (result === undefined || typeof id !== "string" || typeof name !== "string") return;
       toolCalls.delete(id);
+      const isStepOver = countTask(path, -1) <= 0;
       const isInterrupted = Array.isArray(interrupts) && interrupts.length > 0;
       if (isInterrupted) noteAsked(path, interrupts);
       // A failed node has neither an update nor a result, and may be retried.
       const isSilent = isObject(result) && Object.keys(result).length === 0;
       if (!isInterrupted && isSilent && updated.get(keyOf(path)) !== name) return;
       const called = [...path, `${name}:${id}`];
-      if (graphs.has(keyOf(called))) endBelow(called, isInterrupted ? "interrupted" : "completed");
+      if (!graphs.has(keyOf(called))) return;
+      const how = isInterrupted ? "interrupted" : "completed";
+      for (const graph of below(called)) graph.ending ??= how;
+      whenReadable(path, isStepOver && !isInterrupted, () => endBelow(called, how));
+    },
+
+    /** A task that a former run or attempt has ended gets no result, only its update. */
+    noteCached(path: readonly string[], payload: unknown): void {
+      const metadata = isObject(payload) ? payload["__metadata__"] : undefined;
+      if (isObject(metadata) && metadata["cached"] === true) countTask(path, -1);
     },
 
     noteUpdate(path: readonly string[], node: string): void {
       updated.set(keyOf(path), node);
     },
+
+    isOpen: (): boolean => graphs.size > 1,
 
     end(how: GraphEnd): void {
       endBelow([], how);

@@ -100,7 +100,7 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   protected newWriter(
     key: string,
-    how: Pick<WriteQueueOptions, "fence" | "asynchronous" | "beforeWrite">,
+    how: Pick<WriteQueueOptions, "fence" | "asynchronous" | "beforeWrite" | "steps">,
   ): ThreadWriter {
     const { database, cache, shapes, valueCharactersAtMost, onWritten } = this.parts;
     const elements = () => cache.thread(key);

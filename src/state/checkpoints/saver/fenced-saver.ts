@@ -15,6 +15,7 @@ import {
 } from "../../../platform/domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
+import type { StoredSteps } from "../write/stored-steps.ts";
 import type { ThreadWriter } from "../write/thread-writer.ts";
 import { threadKey } from "../rows/thread-key.ts";
 import { findNewest } from "../read/row-statements.ts";
@@ -49,6 +50,7 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
     /** A thread whose only checkpoints come from this saver. */
     private readonly emptyThread?: string,
     private readonly waitsFor: Pick<AttemptOptions, "beforeNextStep" | "beforeWrite"> = {},
+    private readonly steps?: StoredSteps,
   ) {
     super(parts, options);
     this.failed = this.failure.signal;
@@ -62,7 +64,12 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const { cache, shapes } = this.parts;
       const { fence } = this;
       const asynchronous = !this.waits && (fence === undefined || fence.kind === "attempt");
-      writer = this.newWriter(key, { fence, asynchronous, beforeWrite: this.waitsFor.beforeWrite });
+      writer = this.newWriter(key, {
+        fence,
+        asynchronous,
+        beforeWrite: this.waitsFor.beforeWrite,
+        steps: key === this.ownThread ? this.steps : undefined,
+      });
       const { failed } = writer.queue;
       failed.addEventListener(
         "abort",
@@ -187,6 +194,10 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
 
   get lastUnsafe(): AttemptSaver["lastUnsafe"] {
     return this.writers.get(this.ownThread)?.queue.last;
+  }
+
+  whenReadable(checkpointNs: string, isStepOver: boolean): Promise<void> | undefined {
+    return this.steps?.whenReadable(checkpointNs, isStepOver);
   }
 
   async flush(): Promise<void> {

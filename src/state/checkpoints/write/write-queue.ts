@@ -15,6 +15,7 @@ import type { ThreadElements } from "../lists/element-cache.ts";
 import type { ThreadLists } from "../lists/thread-lists.ts";
 import { isHeld, type Fence } from "./fences.ts";
 import { storeShapes } from "./store-shapes.ts";
+import type { StoredSteps } from "./stored-steps.ts";
 import { writeBatch } from "./write-batch.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { asStorageError } from "./storage-error.ts";
@@ -34,6 +35,7 @@ export interface WriteQueueOptions {
   /** Called after each statement, with its seconds. */
   onWritten?: ((seconds: number) => void) | undefined;
   beforeWrite?: AttemptOptions["beforeWrite"];
+  steps?: StoredSteps | undefined;
 }
 
 /** Longer than a failover of the database. A lost lease ends the retries earlier. */
@@ -72,6 +74,7 @@ export class WriteQueue {
     this.failed.throwIfAborted();
     this.waiting.push(item);
     this.waitingCharacters += charactersOf(item);
+    this.options.steps?.queued(item);
     return this.pumped();
   }
 
@@ -133,6 +136,7 @@ export class WriteQueue {
         this.underWay = items;
         await this.options.beforeWrite?.();
         await this.send(items);
+        this.options.steps?.stored(items);
         this.underWay = [];
       }
     } catch (error) {
