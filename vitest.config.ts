@@ -57,6 +57,7 @@ export const WITH_PROCESSES = [
   "test/protocols/a2a/servers.test.ts",
   "test/protocols/agui/killed.test.ts",
   "test/protocols/streaming/cuts.test.ts",
+  "test/protocols/streaming/subgraph-deaths.test.ts",
   "test/protocols/webhooks/tls.test.ts",
 ];
 

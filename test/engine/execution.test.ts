@@ -163,6 +163,7 @@ const anExecutor = (situation: Situation) => {
       graphs,
       checkpoints,
       interruptsOf: () => Promise.resolve({}),
+      openSubgraphsOf: () => Promise.resolve([]),
       recursionLimitMax: 1_000,
       eventCharactersAtMost: 1_000_000,
     }),

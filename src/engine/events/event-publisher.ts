@@ -7,6 +7,7 @@ import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
 import { envelopeOf, isEnvelope } from "./protocol/checkpoints.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
+import type { OpenSubgraph } from "./protocol/open-subgraphs.ts";
 import type { GraphEnd, WhenReadable } from "./protocol/subgraphs.ts";
 import type { TransformerFactories } from "./protocol/transformers.ts";
 
@@ -36,6 +37,7 @@ export interface EventPublisher {
   readonly publishesAnswers: boolean;
   answered(interruptIds: readonly string[]): void;
   asked(interrupts: readonly unknown[]): void;
+  reopen(subgraphs: readonly OpenSubgraph[]): void;
   /** Whether ends of subgraphs are published, which clients take as a reason to read the state. */
   readonly endsSubgraphs: boolean;
   /** Whether `end` will publish such ends. */
@@ -140,6 +142,7 @@ export const createEventPublisher = (
     publishesAnswers: publishesProtocol,
     answered: (interruptIds) => protocol?.answered(interruptIds),
     asked: (interrupts) => protocol?.asked(interrupts),
+    reopen: (subgraphs) => subgraphs.forEach((subgraph) => protocol?.reopen(subgraph)),
     endsSubgraphs: (lifecycle ?? protocol) !== undefined,
     hasOpenSubgraphs: () => (lifecycle?.hasOpenSubgraphs() ?? protocol?.hasOpenSubgraphs()) === true,
     end(how, why) {

@@ -7,8 +7,10 @@ import { LeaseLostError, RunOvertakenError } from "../../platform/domain/errors.
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { createTimeSlicer, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
+import type { OpenSubgraph } from "../events/protocol/open-subgraphs.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
 import { createEventPublisher, type EventPublisher } from "../events/event-publisher.ts";
+import type { RunSelector } from "../queue/attempts.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 import type {
   GraphResult,
@@ -29,6 +31,8 @@ export interface InlineExecutorParts {
   checkpoints: CheckpointStorage;
   /** The pending interrupts of a thread: `{task_id: [{id, value}]}`. */
   interruptsOf(threadId: string): Promise<JsonObject>;
+  /** Of earlier attempts. */
+  openSubgraphsOf(run: RunSelector): Promise<OpenSubgraph[]>;
   recursionLimitMax: number;
   /** A run with a larger event that has a reader fails. */
   eventCharactersAtMost: number;
@@ -117,7 +121,7 @@ const openSaver = (
   });
 
 const startAttempt = (
-  { graphs, checkpoints, interruptsOf, recursionLimitMax, eventCharactersAtMost }: InlineExecutorParts,
+  { graphs, checkpoints, interruptsOf, openSubgraphsOf, ...limits }: InlineExecutorParts,
   slicer: TimeSlicer,
   run: ClaimedRunRow,
   sink: AttemptEvents,
@@ -126,7 +130,7 @@ const startAttempt = (
   const abort = new AbortController();
   const stopping = createStopping(abort);
   const kwargs = run.kwargs as unknown as RunKwargs;
-  const bounded = boundEvents(sink, eventCharactersAtMost);
+  const bounded = boundEvents(sink, limits.eventCharactersAtMost);
   const publisher = createEventPublisher(
     { ...kwargs, resumable: run.resumable },
     publishesProtocol,
@@ -165,7 +169,7 @@ const startAttempt = (
     const options = runOptions(run, kwargs, {
       signal: abort.signal,
       resumes,
-      recursionLimitMax,
+      recursionLimitMax: limits.recursionLimitMax,
       publisher: publisher.options,
       scope: recording.scope,
       tracer: kwargs.langsmith_tracer && graphs.tracerOf(run.graph_id, kwargs.langsmith_tracer),
@@ -193,6 +197,8 @@ const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, waiting, graphs.classesOf(run.graph_id));
     publisher.begin(resolved);
+    if (resumes && publishesProtocol)
+      publisher.reopen(await openSubgraphsOf({ threadId: run.thread_id, runId: run.run_id }));
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
     await intake.execute(resolved, input, withBoundCallbacks(resolved, options));

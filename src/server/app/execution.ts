@@ -8,6 +8,7 @@ import { startRecovery } from "../../engine/recovery.ts";
 import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
+import { openSubgraphs } from "../../engine/events/protocol/open-subgraphs.ts";
 import { createTurns } from "../../engine/events/turns.ts";
 import { withinBudgets } from "../../engine/traces/within-budgets.ts";
 import { createBudgets } from "../../engine/traces/budgets.ts";
@@ -82,6 +83,7 @@ export const openExecution = async (
     graphs,
     checkpoints,
     interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
+    openSubgraphsOf: (run) => openSubgraphs(eventLog, run),
     logger,
   });
   if (graphProcesses !== undefined) lifecycle.closing(graphProcesses);

@@ -8,6 +8,8 @@ import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
+import { createEventLog } from "../../engine/events/log.ts";
+import { openSubgraphs } from "../../engine/events/protocol/open-subgraphs.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
 import { writeExitReport } from "../../engine/executors/process/exit-report.ts";
@@ -155,6 +157,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
       graphs,
       checkpoints,
       interruptsOf: (threadId) => runs.interrupts(everyThread, threadId),
+      openSubgraphsOf: (run) => openSubgraphs(createEventLog(database), run),
       recursionLimitMax: setup.recursionLimitMax,
       eventCharactersAtMost: setup.eventCharactersAtMost,
     }),

@@ -121,6 +121,7 @@ export const createProtocolConverter = (
     },
     asked: (interrupts: readonly unknown[]): void =>
       emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
+    reopen: subgraphs.reopen,
     hasOpenSubgraphs: subgraphs.isOpen,
     end(how: GraphEnd): void {
       publishWaiting();

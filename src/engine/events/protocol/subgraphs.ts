@@ -1,3 +1,6 @@
+import type { OpenSubgraph } from "./open-subgraphs.ts";
+import { createRunningTasks } from "./running-tasks.ts";
+
 export type GraphEnd = "completed" | "interrupted" | "failed";
 
 /** A chunk of LangGraph's mode `tasks`: a task begins, or has ended (with `result`). */
@@ -64,14 +67,8 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
   /** Interrupt id -> path of the innermost graph that raised the interrupt. */
   const asked = new Map<string, readonly string[]>();
   const updated = new Map<string, string>();
-  /** By graph. */
-  const runningTasks = new Map<string, number>();
+  const tasks = createRunningTasks();
 
-  const countTask = (path: readonly string[], by: 1 | -1): number => {
-    const count = (runningTasks.get(keyOf(path)) ?? 0) + by;
-    runningTasks.set(keyOf(path), count);
-    return count;
-  };
   const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
     const { path, toolCallId } = graph;
     publish(path, event, { name: ownName(graph) ?? nodeOf(path), toolCallId });
@@ -114,7 +111,7 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
     // Bounds memory: thousands of graphs may end during a run.
     graphs.delete(keyOf(graph.path));
     updated.delete(keyOf(graph.path));
-    runningTasks.delete(keyOf(graph.path));
+    tasks.forget(keyOf(graph.path));
   };
   const below = (path: readonly string[]): Subgraph[] =>
     [...graphs.values()].filter(
@@ -159,7 +156,7 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       const { id, input, metadata, result } = payload as TaskChunk;
       const graph = find(path);
       if (result === undefined && typeof id === "string") {
-        countTask(path, 1);
+        tasks.begun(keyOf(path));
         const name = metadata?.lc_agent_name;
         if (typeof name === "string" && graph.state !== "ended") graph.agentName = name;
         const callId = toolCallOf(input);
@@ -172,7 +169,7 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       const { id, name, result, interrupts } = payload as TaskChunk;
       if (result === undefined || typeof id !== "string" || typeof name !== "string") return;
       toolCalls.delete(id);
-      const isStepOver = countTask(path, -1) <= 0;
+      const isStepOver = tasks.ended(keyOf(path));
       const isInterrupted = Array.isArray(interrupts) && interrupts.length > 0;
       if (isInterrupted) noteAsked(path, interrupts);
       // A failed node has neither an update nor a result, and may be retried.
@@ -185,14 +182,15 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       whenReadable(path, isStepOver && !isInterrupted, () => endBelow(called, how));
     },
 
-    /** A task that a former run or attempt has ended gets no result, only its update. */
-    noteCached(path: readonly string[], payload: unknown): void {
-      const metadata = isObject(payload) ? payload["__metadata__"] : undefined;
-      if (isObject(metadata) && metadata["cached"] === true) countTask(path, -1);
-    },
+    noteCached: (path: readonly string[], payload: unknown): void => tasks.noteUpdate(keyOf(path), payload),
 
     noteUpdate(path: readonly string[], node: string): void {
       updated.set(keyOf(path), node);
+    },
+
+    /** An earlier attempt has begun it. If this attempt does not repeat it, it ends with the run. */
+    reopen({ path, name }: OpenSubgraph): void {
+      graphs.set(keyOf(path), { path, state: "started", held: [], agentName: name });
     },
 
     isOpen: (): boolean => graphs.size > 1,

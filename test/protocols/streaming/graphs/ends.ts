@@ -71,3 +71,16 @@ export const failing = new StateGraph(State)
   .addEdge(START, "child")
   .addEdge("child", "bad")
   .compile();
+
+/** The first attempt never ends. */
+const dies: Work = async (_state, { configurable }) => {
+  if (configurable?.["run_attempt"] === 1) await new Promise<void>(() => undefined);
+  return { items: ["dies"] };
+};
+
+export const dying = new StateGraph(State)
+  .addNode("child", inner)
+  .addNode("again", one("dies", dies))
+  .addEdge(START, "child")
+  .addEdge("child", "again")
+  .compile();
