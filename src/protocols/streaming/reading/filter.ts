@@ -27,7 +27,10 @@ const channelOf = (method: string): string => (method.startsWith("input.") ? "in
 
 const PYTHON = /^langgraph-sdk-py\//;
 
-/** On a connection with these channels, Python's SDK takes the `completed` of any graph for its run's end. */
+/**
+ * On a connection with these channels, Python's SDK takes the `completed` of any graph for its run's end, although the
+ * graph may go on after a subgraph.
+ */
 const wantsRootLifecycleOnly = ({ channels, namespaces = [] }: EventStream, userAgent: string): boolean =>
   PYTHON.test(userAgent) &&
   namespaces.length === 0 &&
