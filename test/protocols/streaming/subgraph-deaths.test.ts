@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
+import { apiOf } from "../../helpers/api.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { endLeases, PATIENT_LEASES, PATIENT_LEASES_ENVIRONMENT } from "../../helpers/leases.ts";
 import { query } from "../../helpers/query.ts";
@@ -48,4 +49,20 @@ test("a server dies after it stored a subgraph's values, and before it logged it
     ["again", "completed"],
     ["child", "completed"],
   ]);
+});
+
+test("a graph process sends the end of a subgraph when its values can be read", async () => {
+  server = await startTestServer({ graphConfigFile: GRAPHS, graphProcesses: 1 });
+  onTestFinished(() => server.close());
+  await query(
+    server,
+    `create function linger() returns trigger language plpgsql as
+     $$ begin perform pg_sleep(0.1); return null; end $$;
+     create trigger linger before insert on threadloom.checkpoints for each statement execute function linger()`,
+  );
+  const threadId = newId();
+  const stream = await open(threadId, { channels: ["lifecycle"] });
+  await started(server.url, threadId, { assistant_id: "last-subgraph", input: { items: [] } });
+  await stream.until(isChild("completed"));
+  expect((await apiOf(server).state(threadId)).values["items"]).toEqual(["first", "inner"]);
 });
