@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { useLocation } from "wouter";
 import { useGraphIds } from "../parts/assistants.ts";
 import { Dialog } from "../design/dialog.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { useNavigate } from "../parts/use-navigate.ts";
 import { useConnection } from "../server/connection.tsx";
 import { DraftForm, type AssistantDraft } from "./draft.tsx";
 import { useAssistantChange } from "./queries.ts";
@@ -11,7 +11,7 @@ const EMPTY: AssistantDraft = { name: "", description: "", context: {}, config: 
 
 export const CreateDialog = ({ graphId, onClose }: { graphId: string; onClose(): void }) => {
   const { client } = useConnection();
-  const [, navigate] = useLocation();
+  const navigate = useNavigate();
   const graphs = useGraphIds();
   const [chosen, setChosen] = useState(graphId);
   const graph = chosen === "" ? (graphs.data?.[0] ?? "") : chosen;

@@ -1,14 +1,14 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useState } from "react";
-import { useLocation } from "wouter";
 import { Dialog } from "../design/dialog.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { useNavigate } from "../parts/use-navigate.ts";
 import { useConnection } from "../server/connection.tsx";
 import { useAssistantChange } from "./queries.ts";
 
 export const DeleteDialog = ({ assistant, onClose }: { assistant: Assistant; onClose(): void }) => {
   const { client } = useConnection();
-  const [, navigate] = useLocation();
+  const navigate = useNavigate();
   const [withThreads, setWithThreads] = useState(false);
   const remove = useAssistantChange(
     () => client.assistants.delete(assistant.assistant_id, { deleteThreads: withThreads }),

@@ -30,7 +30,9 @@ export const CronTable = ({ crons, assistantNames, onToggle, onEdit, onDelete }:
             <code>{schedule}</code> <span className="faint">{timezone ?? "UTC"}</span>
             {words !== undefined && <div>{words}</div>}
           </td>
-          <td>{next_run_date === null ? "none" : <Time iso={next_run_date} />}</td>
+          <td>
+            {next_run_date === null ? "none" : <Time iso={next_run_date} timeZone={timezone ?? "UTC"} />}
+          </td>
           <td>
             <Link href={`/assistants/${assistant_id}`} title={assistant_id}>
               {assistantNames.get(assistant_id) ?? `…${shortId(assistant_id)}`}

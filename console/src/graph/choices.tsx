@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { assistantText, useAssistantNames } from "../parts/assistants.ts";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { exactTime } from "../parts/time.tsx";
 import { useConnection } from "../server/connection.tsx";
 import styles from "./graph-page.module.css";
 
@@ -49,7 +50,7 @@ export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
           onChange={({ target }) => onChoose({ assistant: target.value, thread: undefined })}
         >
           {!known.some(({ assistant_id }) => assistant_id === assistantId) && (
-            <option value={assistantId ?? ""}>{assistantId ?? "none"}</option>
+            <option value={assistantId ?? ""}>{assistants.isPending ? "" : (assistantId ?? "none")}</option>
           )}
           {known.map((one) => (
             <option key={one.assistant_id} value={one.assistant_id}>
@@ -74,7 +75,7 @@ export const Choices = ({ assistantId, threadId, onChoose }: ChoicesProps) => {
           )}
           {listed.map(({ thread_id, status, updated_at }) => (
             <option key={thread_id} value={thread_id}>
-              …{thread_id.slice(-8)}, {status}, {updated_at.slice(0, 16).replace("T", " ")}
+              …{thread_id.slice(-8)}, {status}, {exactTime(updated_at)}
             </option>
           ))}
         </select>

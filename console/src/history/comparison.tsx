@@ -2,6 +2,7 @@ import { lazy, Suspense, useId } from "react";
 import type { ThreadState } from "@langchain/langgraph-sdk";
 import type { CheckpointRef } from "../parts/checkpoints.ts";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
+import { exactTime } from "../parts/time.tsx";
 import { titleOf, type TreeRow } from "./tree.ts";
 import { useCheckpoint } from "./use-checkpoint.ts";
 
@@ -13,7 +14,7 @@ const Difference = lazy(async () => ({
 const OFFERED = 200;
 
 const optionText = ({ id, state }: TreeRow): string =>
-  `${titleOf(state)}, …${id.slice(9, 18)}, ${(state.created_at ?? "").slice(0, 19).replace("T", " ")}`;
+  `${titleOf(state)}, …${id.slice(9, 18)}, ${exactTime(state.created_at ?? "")}`;
 
 interface ComparisonProps {
   threadId: string;

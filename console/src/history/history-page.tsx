@@ -1,22 +1,23 @@
 import { History as HistoryIcon } from "lucide-react";
 import { useMemo, useState } from "react";
-import { Link, useLocation, useParams, useSearch } from "wouter";
+import { Link, useParams, useSearch } from "wouter";
 import { EmptyState } from "../design/empty-state.tsx";
 import { PageHead } from "../design/page-head.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
 import { useHistory } from "../parts/checkpoints.ts";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
+import { useNavigate } from "../parts/use-navigate.ts";
 import { CheckpointDetails } from "./checkpoint-details.tsx";
 import { CheckpointTree } from "./checkpoint-tree.tsx";
 import { RunFrom, RunFromCall, RunProgress } from "./run-from.tsx";
-import { StateEditor } from "./state-editor.tsx";
+import { EditState } from "./state-editor.tsx";
 import { turnsOf } from "./tree.ts";
 import { useThread } from "./use-thread.ts";
 import styles from "./history-page.module.css";
 
 const useHistoryLocation = (threadId: string) => {
-  const [, navigate] = useLocation();
+  const navigate = useNavigate();
   const search = new URLSearchParams(useSearch());
   const show = (checkpoint: string | undefined, namespace: string): void => {
     const parts = new URLSearchParams();
@@ -63,7 +64,6 @@ const History = ({ threadId }: { threadId: string }) => {
   const { namespace, checkpoint, show } = useHistoryLocation(threadId);
   const thread = useThread(threadId);
   const [runId, setRunId] = useState<string>();
-  const [isEditing, setIsEditing] = useState(false);
   const [comparison, setComparison] = useState<{ namespace: string; id: string | undefined }>();
   const compared = comparison?.namespace === namespace ? comparison.id : undefined;
   const history = useHistory(threadId, namespace, thread.status === "busy");
@@ -157,28 +157,14 @@ const History = ({ threadId }: { threadId: string }) => {
                       onStarted={showStarted}
                     />
                   )}
-                  <button
-                    type="button"
-                    onClick={() => {
-                      pinCheckpoint();
-                      setIsEditing(true);
-                    }}
-                  >
-                    Edit state…
-                  </button>
-                  {isEditing && (
-                    <StateEditor
-                      threadId={threadId}
-                      assistantId={thread.assistantId}
-                      checkpointRef={checkpointRef}
-                      state={state}
-                      onStored={(id) => {
-                        setIsEditing(false);
-                        show(id, namespace);
-                      }}
-                      onClose={() => setIsEditing(false)}
-                    />
-                  )}
+                  <EditState
+                    threadId={threadId}
+                    assistantId={thread.assistantId}
+                    checkpointRef={checkpointRef}
+                    state={state}
+                    onOpen={pinCheckpoint}
+                    onStored={(id) => show(id, namespace)}
+                  />
                 </div>
               )}
             />

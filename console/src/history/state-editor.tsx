@@ -70,7 +70,7 @@ interface StateEditorProps {
   onClose(): void;
 }
 
-export const StateEditor = ({
+const StateEditor = ({
   threadId,
   assistantId,
   checkpointRef,
@@ -152,5 +152,36 @@ export const StateEditor = ({
         </span>
       </div>
     </Dialog>
+  );
+};
+
+type EditStateProps = Omit<StateEditorProps, "onClose"> & { onOpen(): void };
+
+/** The button and its dialog, which belong to one checkpoint. */
+export const EditState = ({ onOpen, onStored, ...editor }: EditStateProps) => {
+  const [isOpen, setIsOpen] = useState(false);
+  const close = (): void => setIsOpen(false);
+  return (
+    <>
+      <button
+        type="button"
+        onClick={() => {
+          onOpen();
+          setIsOpen(true);
+        }}
+      >
+        Edit state…
+      </button>
+      {isOpen && (
+        <StateEditor
+          {...editor}
+          onStored={(id) => {
+            close();
+            onStored(id);
+          }}
+          onClose={close}
+        />
+      )}
+    </>
   );
 };

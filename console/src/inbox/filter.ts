@@ -1,4 +1,4 @@
-import { HOUR_MS } from "../parts/time.tsx";
+import { HOUR_MS } from "../parts/relative-time.ts";
 import { assigneeOf, graphOf, type WaitingThread } from "./waiting-list.ts";
 
 export type Owner = "mine" | "unassigned" | undefined;

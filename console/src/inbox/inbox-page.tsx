@@ -51,8 +51,8 @@ export default function InboxPage() {
   const [filter, setFilter] = useState<InboxFilter>(NO_FILTER);
   const [me, setMe] = useOwnName();
   const [answered, setAnswered] = useState<Answered>();
-  /** How often Enter opened a thread, since another key did. */
-  const [entered, setEntered] = useState(0);
+  /** How often Enter opened this thread. */
+  const [entered, setEntered] = useState({ threadId: "", times: 0 });
   /** Of the selected thread in the list, even after it has left the list. */
   const [place, setPlace] = useState(0);
   const all = useWaitingList(order);
@@ -79,7 +79,6 @@ export default function InboxPage() {
   const commands = useMemo<Command[]>(() => {
     const select = (id: string | undefined): void => {
       if (id === undefined) return;
-      setEntered(0);
       navigate(`/inbox/${id}`);
       scrollTo(id);
     };
@@ -90,14 +89,13 @@ export default function InboxPage() {
   }, [navigate, next, previous]);
   useCommands(commands);
 
-  const onAnswered = async (said: Answered): Promise<void> => {
+  const onAnswered = async (said: Answered): Promise<string> => {
     setAnswered(said);
     const following =
       neighbourOf(shown, said.threadId, 1, place) ?? neighbourOf(shown, said.threadId, -1, place);
     await dropFromList(queries, said.threadId);
-    setEntered(0);
-    navigate(following === undefined ? "/inbox" : `/inbox/${following}`);
-    await queries.invalidateQueries({ queryKey: WAITING_KEY });
+    void queries.invalidateQueries({ queryKey: WAITING_KEY });
+    return following === undefined ? "/inbox" : `/inbox/${following}`;
   };
 
   const isEmpty = all.isSuccess && threads.length === 0;
@@ -160,7 +158,11 @@ export default function InboxPage() {
           </EmptyState>
         )}
         {shown.length > 0 && (
-          <List threads={shown} selected={threadId} onEnter={() => setEntered(entered + 1)} />
+          <List
+            threads={shown}
+            selected={threadId}
+            onEnter={(id) => setEntered({ threadId: id, times: entered.times + 1 })}
+          />
         )}
         {list.hasNextPage && (
           <button
@@ -181,9 +183,9 @@ export default function InboxPage() {
           names={assigneesIn(threads)}
           me={me}
           onMe={setMe}
-          entered={entered}
+          entered={entered.threadId === threadId ? entered.times : 0}
           takesFocus={answered !== undefined}
-          onAnswered={(said) => void onAnswered(said)}
+          onAnswered={onAnswered}
         />
       )}
     </div>

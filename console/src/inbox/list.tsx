@@ -9,7 +9,7 @@ interface ListProps {
   threads: readonly WaitingThread[];
   selected: string | undefined;
   /** By a key: the focus goes to the question. */
-  onEnter(): void;
+  onEnter(threadId: string): void;
 }
 
 export const List = ({ threads, selected, onEnter }: ListProps) => (
@@ -25,7 +25,7 @@ export const List = ({ threads, selected, onEnter }: ListProps) => (
             className={styles.thread}
             aria-current={id === selected ? "true" : undefined}
             data-thread={id}
-            onClick={({ detail }) => detail === 0 && onEnter()}
+            onClick={({ detail }) => detail === 0 && onEnter(id)}
           >
             <span className={styles.name} title={name}>
               {name}

@@ -17,6 +17,7 @@ import {
 import { ErrorNotice } from "../parts/notice.tsx";
 import { threadName } from "../parts/thread-name.ts";
 import { Time } from "../parts/time.tsx";
+import { useNavigate } from "../parts/use-navigate.ts";
 import { WAITING_KEY } from "../parts/waiting-threads.ts";
 import { useConnection } from "../server/connection.tsx";
 import { sendAnswer } from "./answer.ts";
@@ -46,7 +47,8 @@ interface ThreadDetailProps {
   entered: number;
   /** Takes the focus that the thread before has lost. */
   takesFocus: boolean;
-  onAnswered(answered: Answered): void;
+  /** @returns the address of the next thread */
+  onAnswered(answered: Answered): Promise<string>;
 }
 
 const leaveText = (event: KeyboardEvent<HTMLElement>): void => {
@@ -160,7 +162,7 @@ interface AnswerProps extends ThreadDetailProps {
 const Answer = ({ thread, question, isClosed, entered, onAnswered }: AnswerProps) => {
   const connection = useConnection();
   const queries = useQueryClient();
-  const [, navigate] = useLocation();
+  const navigate = useNavigate();
   const place = useRef<HTMLDivElement>(null);
   const { thread_id: threadId } = thread;
   const shownAt = useRef(Infinity);
@@ -171,8 +173,10 @@ const Answer = ({ thread, question, isClosed, entered, onAnswered }: AnswerProps
   const send = useMutation({
     mutationFn: ({ responses }: { responses: Record<string, unknown> | undefined; words: string }) =>
       sendAnswer(connection, { ...thread, state_updated_at: question.revision }, responses),
-    onSuccess: (_, { words }) =>
-      onAnswered({ threadId, name: threadName({ ...thread, extracted: { first: question.first } }), words }),
+    onSuccess: async (_, { words }) => {
+      const name = threadName({ ...thread, extracted: { first: question.first } });
+      navigate(await onAnswered({ threadId, name, words }));
+    },
     onError: () => queries.invalidateQueries({ queryKey: WAITING_KEY }),
   });
   const commands = useMemo<Command[]>(
@@ -210,7 +214,7 @@ const Answer = ({ thread, question, isClosed, entered, onAnswered }: AnswerProps
         {interrupts.length > 0 ? (
           <QuestionCards
             interrupts={interrupts}
-            since={question.revision}
+            name={`${threadId} ${question.revision}`}
             isClosed={isClosed}
             showsKeys
             onAnswer={(responses, words) => send.mutateAsync({ responses, words })}

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { errorLine, type Run } from "../parts/run.ts";
-import { DAY_MS } from "../parts/time.tsx";
+import { DAY_MS } from "../parts/relative-time.ts";
 import { useConnection } from "../server/connection.tsx";
 import { refetchEvery } from "../server/refetch.ts";
 

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../parts/time.tsx";
+import { DAY_MS } from "../parts/relative-time.ts";
 import type { ChartData, Series } from "./chart.tsx";
 import type { Look } from "./colours.ts";
 import { countText, dayText, hourText } from "./numbers.ts";

@@ -1,36 +1,44 @@
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
+import { relativeText } from "./relative-time.ts";
 
-const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
-  ["day", 86_400],
-  ["hour", 3_600],
-  ["minute", 60],
-  ["second", 1],
-];
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const absolute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 
 const UPDATE_MS = 10_000;
 
-const inWords = (date: Date): string => {
-  const seconds = (date.getTime() - Date.now()) / 1_000;
-  const [unit, length] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
-  return relative.format(Math.round(seconds / length), unit);
+/** Undefined if the browser does not know the zone: the server may know newer ones. */
+const knownZone = (timeZone: string | undefined): string | undefined => {
+  try {
+    if (timeZone !== undefined) new Intl.DateTimeFormat("en", { timeZone });
+    return timeZone;
+  } catch {
+    return undefined;
+  }
 };
 
-export const Time = ({ iso }: { iso: string }) => {
+const inWords = (date: Date, zone: string | undefined): string =>
+  relativeText(date.getTime(), Date.now(), zone);
+
+const exactIn = (date: Date, timeZone: string): string =>
+  `${date.toLocaleString("en-GB", { timeZone, dateStyle: "medium", timeStyle: "medium" })} ${timeZone}`;
+
+interface TimeProps {
+  iso: string;
+  /** The zone whose days count, if the time is shown beside it. Undefined: that of the browser. */
+  timeZone?: string;
+}
+
+export const Time = ({ iso, timeZone }: TimeProps) => {
   const [, renew] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => renew((count) => count + 1), UPDATE_MS);
     return () => clearInterval(timer);
   }, []);
+  const zone = useMemo(() => knownZone(timeZone), [timeZone]);
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return <span>{iso}</span>;
   return (
-    <time dateTime={iso} title={absolute.format(date)}>
-      {inWords(date)}
+    <time dateTime={iso} title={zone === undefined ? absolute.format(date) : exactIn(date, zone)}>
+      {inWords(date, zone)}
     </time>
   );
 };

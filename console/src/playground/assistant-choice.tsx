@@ -6,10 +6,11 @@ import { truncate } from "../design/truncate.ts";
 interface AssistantChoiceProps {
   assistants: readonly Assistant[];
   chosen: Assistant | undefined;
+  isPending: boolean;
   onChoose(assistantId: string): void;
 }
 
-export const AssistantChoice = ({ assistants, chosen, onChoose }: AssistantChoiceProps) => {
+export const AssistantChoice = ({ assistants, chosen, isPending, onChoose }: AssistantChoiceProps) => {
   const id = useId();
   const graphs = assistants.filter(isOfGraph);
   const named = assistants.filter((one) => !isOfGraph(one));
@@ -19,7 +20,7 @@ export const AssistantChoice = ({ assistants, chosen, onChoose }: AssistantChoic
         Assistant
       </label>
       <select id={id} value={chosen?.assistant_id ?? ""} onChange={({ target }) => onChoose(target.value)}>
-        {chosen === undefined && <option value="">Choose an assistant</option>}
+        {chosen === undefined && <option value="">{isPending ? "" : "Choose an assistant"}</option>}
         <optgroup label="Graphs">
           {graphs.map(({ assistant_id, name }) => (
             <option key={assistant_id} value={assistant_id}>

@@ -1,24 +1,27 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import { v7 } from "uuid";
-import { useLocation } from "wouter";
 import { useSchemas } from "../parts/assistants.ts";
 import { Skeleton } from "../design/skeleton.tsx";
 import { truncate } from "../design/truncate.ts";
 import { ErrorNotice, ReadingNotice } from "../parts/notice.tsx";
+import { useNavigate } from "../parts/use-navigate.ts";
 import { useConnection } from "../server/connection.tsx";
+import { keepText } from "../server/tab-storage.ts";
 import { Composer } from "./composer/composer.tsx";
 import { keepFirstInput } from "./composer/first-input.ts";
 import { modesOf, type InputSchema } from "./composer/input-schema.ts";
 import type { Input } from "./composer/input.ts";
 import { startRun, waitForHead } from "./live-thread/runs.ts";
 import { Starters, startersOf } from "./composer/starters.tsx";
-import { useRunOptions } from "./composer/use-run-options.ts";
+import { giveRunOptions, useRunOptions } from "./composer/use-run-options.ts";
 import styles from "./new-thread.module.css";
 
 /** A run that waits longer for a worker is shown as waiting. */
 const HEAD_WITHIN_MS = 1_500;
+/** There is one new thread, whichever assistant it begins with. */
+const DRAFT = "new thread";
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** One request creates the thread and starts its first run, so leaving the page loses no message. */
@@ -31,22 +34,19 @@ export const NewThread = ({
 }) => {
   const connection = useConnection();
   const queries = useQueryClient();
-  const [, navigate] = useLocation();
-  const { options } = useRunOptions(assistant?.assistant_id);
+  const navigate = useNavigate();
+  const { options } = useRunOptions(undefined, assistant?.assistant_id);
   const schemas = useSchemas(assistant?.assistant_id);
   const schema = schemas.data?.input_schema as InputSchema | null | undefined;
-  const [filled, setFilled] = useState<{ text: string; count: number }>();
-  const isShown = useRef(true);
-  useEffect(() => {
-    isShown.current = true;
-    return () => void (isShown.current = false);
-  }, []);
+  /** How many questions to begin with were chosen. */
+  const [filled, setFilled] = useState(0);
   const begin = useMutation({
     mutationFn: async (input: Input) => {
       const threadId = v7();
       const assistantId = assistant?.assistant_id ?? "";
       const runId = await startRun(connection, { assistantId, threadId, input, options });
       keepFirstInput(queries, threadId, input);
+      giveRunOptions(queries, threadId, assistantId, options);
       // A failure to read says nothing about the run.
       await Promise.race([
         waitForHead(connection, threadId, runId).catch(() => undefined),
@@ -56,7 +56,7 @@ export const NewThread = ({
     },
     onSuccess: (threadId) => {
       void queries.invalidateQueries({ queryKey: ["threads", "list"] });
-      if (isShown.current) navigate(`/threads/${threadId}`);
+      navigate(`/threads/${threadId}`);
     },
   });
   const starters = modesOf(schema).includes("Message") ? startersOf(assistant, assistants) : [];
@@ -72,7 +72,10 @@ export const NewThread = ({
             {starters.length > 0 && (
               <Starters
                 starters={starters}
-                onChoose={(text) => setFilled({ text, count: (filled?.count ?? 0) + 1 })}
+                onChoose={(text) => {
+                  keepText(DRAFT, text);
+                  setFilled(filled + 1);
+                }}
               />
             )}
           </>
@@ -83,9 +86,9 @@ export const NewThread = ({
         <ReadingNotice schemas={schemas.data} />
         {assistant !== undefined && (
           <Composer
-            key={`${assistant.assistant_id} ${filled?.count ?? 0}`}
-            draftName={`assistant ${assistant.assistant_id}`}
-            filled={filled?.text}
+            key={`${assistant.assistant_id} ${filled}`}
+            draftName={DRAFT}
+            takesFocus={filled > 0}
             schema={schema}
             isRunning={false}
             onSend={async (input) => {

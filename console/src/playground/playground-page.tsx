@@ -1,22 +1,21 @@
-import type { Assistant } from "@langchain/langgraph-sdk";
-import { MessageCircleOff, PanelLeft, PanelRight } from "lucide-react";
+import { Bot, MessageCircleOff, PanelLeft, PanelRight } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { Panel, PanelGroup, PanelResizeHandle } from "react-resizable-panels";
-import { Link, useLocation, useParams, useSearch } from "wouter";
+import { Link, useParams } from "wouter";
 import { Dialog } from "../design/dialog.tsx";
 import { EmptyState } from "../design/empty-state.tsx";
 import { IconButton } from "../design/icon-button.tsx";
 import { Skeleton } from "../design/skeleton.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Status } from "../parts/status.tsx";
-import { assistantOfThread, useAssistant, useAssistants } from "./assistants.ts";
+import { useChosenAssistant } from "./assistants.ts";
 import { AssistantChoice } from "./assistant-choice.tsx";
 import { NewThread } from "./new-thread.tsx";
 import { ThreadList } from "./threads/thread-list.tsx";
 import { ThreadMenu } from "./threads/thread-menu.tsx";
 import { PANEL_TABS, ThreadPanel, type PanelTab } from "./panel/thread-panel.tsx";
 import { PlainTitle, ThreadTitle } from "./threads/thread-title.tsx";
-import { useThreadRecord, type ThreadRecord } from "./threads/thread-record.ts";
+import { useThreadRecord } from "./threads/thread-record.ts";
 import { useRunOptions } from "./composer/use-run-options.ts";
 import { useIsWide } from "../design/use-is-wide.ts";
 import styles from "./playground.module.css";
@@ -25,27 +24,6 @@ const LIST_FROM_REM = 62;
 const PANEL_FROM_REM = 70;
 /** Beside the threads, where it leaves enough room for the conversation. */
 const PANEL_AT_FIRST_FROM_REM = 85;
-
-/** The user's choice, else the assistant of the thread, else the first graph. */
-const useChosenAssistant = (record: ThreadRecord | null | undefined, isNew: boolean) => {
-  const named = new URLSearchParams(useSearch()).get("assistant") ?? undefined;
-  const [chosenId, choose] = useState<string>();
-  const list = useAssistants();
-  const assistants = list.data ?? [];
-  const wanted = chosenId ?? named;
-  const inList = assistants.find(({ assistant_id, graph_id }) =>
-    [assistant_id, graph_id].includes(wanted ?? ""),
-  );
-  const fetched = useAssistant(
-    wanted !== undefined && list.isSuccess && inList === undefined ? wanted : undefined,
-  );
-  const assistant: Assistant | undefined =
-    inList ??
-    fetched.data ??
-    assistantOfThread(record?.metadata, assistants) ??
-    (isNew || record !== undefined ? assistants[0] : undefined);
-  return { assistant, assistants, choose, error: list.error ?? fetched.error };
-};
 
 /** A new thread needs none of it before the first message is sent. */
 const LOADED_AFTER_MS = 1_000;
@@ -71,12 +49,21 @@ const Loading = () => (
   </div>
 );
 
-export default function PlaygroundPage() {
-  const { threadId } = useParams<{ threadId?: string }>();
-  const [, navigate] = useLocation();
+/** Of a thread that does not exist yet. */
+const NO_METADATA: Readonly<Record<string, unknown>> = {};
+
+/**
+ * One thread, or a new one, with all that was chosen, written and opened for it. Set `key` to the thread: nothing
+ * here may reach another one.
+ * @param props.threadId undefined: a new thread
+ */
+const ThreadView = ({ threadId }: { threadId: string | undefined }) => {
   const record = useThreadRecord(threadId);
-  const { assistant, assistants, choose, error } = useChosenAssistant(record.data, threadId === undefined);
-  const { options } = useRunOptions(assistant?.assistant_id);
+  const isMissing = record.data === null;
+  const { assistant, assistants, isPending, error, choose } = useChosenAssistant(
+    threadId === undefined ? NO_METADATA : record.data == null ? undefined : (record.data.metadata ?? {}),
+  );
+  const { options } = useRunOptions(threadId, assistant?.assistant_id);
   const hasRoomForThreads = useIsWide(LIST_FROM_REM);
   const hasRoomForPanel = useIsWide(PANEL_FROM_REM);
   const panel = usePanelTab(useIsWide(PANEL_AT_FIRST_FROM_REM));
@@ -84,19 +71,6 @@ export default function PlaygroundPage() {
   const [isRenaming, setIsRenaming] = useState(false);
   const rename = useCallback(() => setIsRenaming(true), []);
   const [said, setSaid] = useState("");
-  const isMissing = record.data === null;
-  useEffect(() => {
-    // A failure is reported when the conversation is shown.
-    const loading = setTimeout(() => void loadConversation().catch(() => undefined), LOADED_AFTER_MS);
-    return () => clearTimeout(loading);
-  }, []);
-  const list = (
-    <ThreadList
-      current={threadId}
-      onChoose={() => setSheet(undefined)}
-      onCurrentDeleted={() => navigate("/")}
-    />
-  );
   const panelIsOpen = hasRoomForPanel ? panel.tab !== undefined : sheet === "panel";
   const showPanel = (isOpen: boolean): void => {
     if (!hasRoomForPanel) setSheet(isOpen ? "panel" : undefined);
@@ -115,7 +89,9 @@ export default function PlaygroundPage() {
         onClose={onClose}
       />
     );
-  const choice = <AssistantChoice assistants={assistants} chosen={assistant} onChoose={choose} />;
+  const choice = (
+    <AssistantChoice assistants={assistants} chosen={assistant} isPending={isPending} onChoose={choose} />
+  );
   const middle = (
     <div className={styles.middle}>
       <div className={styles.bar}>
@@ -133,7 +109,7 @@ export default function PlaygroundPage() {
             )}
           </PlainTitle>
         ) : (
-          <ThreadTitle key={threadId} record={record.data} isEditing={isRenaming} onEdit={setIsRenaming} />
+          <ThreadTitle record={record.data} isEditing={isRenaming} onEdit={setIsRenaming} />
         )}
         {record.data != null && record.data.status !== "idle" && <Status status={record.data.status} />}
         <span role="status" className="faint">
@@ -143,7 +119,7 @@ export default function PlaygroundPage() {
           {!isMissing && (hasRoomForThreads || threadId === undefined) && choice}
           {!isMissing && (
             <ThreadMenu
-              key={threadId}
+              threadId={threadId}
               record={record.data}
               assistant={assistant}
               onAssistant={hasRoomForThreads ? undefined : () => setSheet("assistant")}
@@ -175,26 +151,27 @@ export default function PlaygroundPage() {
       ) : assistant !== undefined && record.data !== undefined ? (
         <Suspense fallback={<Loading />}>
           <Conversation
-            key={`${threadId} ${assistant.assistant_id}`}
+            key={assistant.assistant_id}
             assistant={assistant}
             threadId={threadId}
             record={record.data}
             options={options}
           />
         </Suspense>
-      ) : (
+      ) : isPending ? (
         record.error === null && <Loading />
+      ) : (
+        error == null && (
+          <EmptyState icon={Bot} title="Choose an assistant" action={!hasRoomForThreads && choice}>
+            The graph of this thread is not on this server. Another graph may not understand its state.
+          </EmptyState>
+        )
       )}
     </div>
   );
   const panelBeside = hasRoomForPanel && panel.tab !== undefined && panelOf(() => panel.choose(undefined));
   return (
-    <div className={styles.page}>
-      {hasRoomForThreads && (
-        <aside className={styles.side} aria-label="Threads">
-          {list}
-        </aside>
-      )}
+    <>
       <PanelGroup direction="horizontal" autoSaveId="threadloom-playground" className={styles.group}>
         <Panel id="conversation" order={1} minSize={35}>
           {middle}
@@ -222,9 +199,31 @@ export default function PlaygroundPage() {
       )}
       {sheet === "threads" && !hasRoomForThreads && (
         <Dialog title="Threads" place="side" onClose={() => setSheet(undefined)}>
-          <div className={styles.sheet}>{list}</div>
+          <div className={styles.sheet}>
+            <ThreadList current={threadId} onChoose={() => setSheet(undefined)} />
+          </div>
         </Dialog>
       )}
+    </>
+  );
+};
+
+export default function PlaygroundPage() {
+  const { threadId } = useParams<{ threadId?: string }>();
+  const hasRoomForThreads = useIsWide(LIST_FROM_REM);
+  useEffect(() => {
+    // A failure is reported when the conversation is shown.
+    const loading = setTimeout(() => void loadConversation().catch(() => undefined), LOADED_AFTER_MS);
+    return () => clearTimeout(loading);
+  }, []);
+  return (
+    <div className={styles.page}>
+      {hasRoomForThreads && (
+        <aside className={styles.side} aria-label="Threads">
+          <ThreadList current={threadId} />
+        </aside>
+      )}
+      <ThreadView key={threadId ?? "new thread"} threadId={threadId} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, GitCompareArrows, Trash2, CircleStop } from "lucide-react";
 import { useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import { Confirmation } from "../design/dialog.tsx";
 import { IconButton } from "../design/icon-button.tsx";
 import { Menu } from "../design/menu.tsx";
@@ -14,6 +14,7 @@ import { CopyAs } from "../parts/request-snippets/copy-as.tsx";
 import { isOver, originOf } from "../parts/run.ts";
 import { Status } from "../parts/status.tsx";
 import { Time } from "../parts/time.tsx";
+import { useNavigate } from "../parts/use-navigate.ts";
 import { useIsWide } from "../design/use-is-wide.ts";
 import { useConnection } from "../server/connection.tsx";
 import { CompareDialog } from "./compare-dialog.tsx";
@@ -22,7 +23,8 @@ import { requestOf, type RunDetails } from "./run-record.ts";
 import styles from "./run-page.module.css";
 
 const AssistantOf = ({ run }: { run: RunDetails }) => {
-  const { data: assistants = [] } = useAssistantNames();
+  const { data: assistants } = useAssistantNames();
+  if (assistants === undefined) return null;
   const found = assistants.find(({ assistant_id: id }) => id === run.assistant_id);
   // The default assistant has the name of its graph, which stands beside it.
   if (found !== undefined && isOfGraph(found)) return null;
@@ -39,7 +41,7 @@ const AssistantOf = ({ run }: { run: RunDetails }) => {
 export const RunHead = ({ run }: { run: RunDetails }) => {
   const { request } = useConnection();
   const queries = useQueryClient();
-  const [, navigate] = useLocation();
+  const navigate = useNavigate();
   const [dialog, setDialog] = useState<"cancel" | "delete" | "compare">();
   const [fault, setFault] = useState<unknown>();
   const isWide = useIsWide(40);

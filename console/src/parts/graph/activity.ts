@@ -108,9 +108,11 @@ export const mergeExecutions = (
   { tasks, isRunning }: { tasks: ReadonlyMap<string, Execution>; isRunning: boolean },
 ): Execution[] => {
   const known = new Set(stored.map(({ taskId }) => taskId));
+  // A stream repeats the start of a task of an ended run, and its end a moment later.
+  const isOver = ({ outcome }: Execution): boolean => !isRunning && outcome === "running";
   const both = (isRunning ? markRunning(stored) : stored).map((execution): Execution => {
     const live = tasks.get(execution.taskId);
-    if (live === undefined) return execution;
+    if (live === undefined || isOver(live)) return execution;
     const isOpen = execution.outcome === "stopped" || execution.outcome === "running";
     return {
       ...execution,
@@ -122,7 +124,7 @@ export const mergeExecutions = (
       ...(isOpen ? { outcome: live.outcome, result: live.result } : {}),
     };
   });
-  const only = [...tasks.values()].filter(({ taskId }) => !known.has(taskId));
+  const only = [...tasks.values()].filter((task) => !known.has(task.taskId) && !isOver(task));
   return [...only, ...both].sort((a, b) => (b.startedAt ?? 0) - (a.startedAt ?? 0));
 };
 

@@ -5,12 +5,13 @@ import { drawnIdOf, type Execution } from "./activity.ts";
 export interface LiveTasks {
   /** By task id, oldest first. */
   readonly tasks: ReadonlyMap<string, Execution>;
-  readonly isRunning: boolean;
-  /** After each end the stored state has changed. */
-  readonly ends: number;
+  /** What the stream said last; undefined: nothing yet. A new stream repeats the newest run, which may be over. */
+  readonly isRunning: boolean | undefined;
+  /** Starts and ends, after which the server knows more. */
+  readonly changes: number;
 }
 
-export const NO_TASKS: LiveTasks = { tasks: new Map(), isRunning: false, ends: 0 };
+export const NO_TASKS: LiveTasks = { tasks: new Map(), isRunning: undefined, changes: 0 };
 
 const TASKS_AT_MOST = 2_000;
 /** Inputs may be large, so older tasks lose theirs. */
@@ -78,7 +79,7 @@ const bounded = (tasks: Map<string, Execution>): Map<string, Execution> => {
 
 export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTasks => {
   const tasks = new Map(known.tasks);
-  let { isRunning, ends } = known;
+  let { isRunning, changes } = known;
   for (const { method, params } of events) {
     const namespace = params.namespace;
     const at = params.timestamp;
@@ -86,8 +87,8 @@ export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTask
       const { event } = params.data as { event: string };
       const outcome = ENDS.get(event);
       isRunning = event === "running" || event === "started";
+      changes += 1;
       if (outcome === undefined) continue;
-      ends += 1;
       for (const [id, task] of tasks) if (task.outcome === "running") tasks.set(id, { ...task, outcome });
     }
     if ((method as string) !== "tasks") continue;
@@ -104,5 +105,5 @@ export const withEvents = (known: LiveTasks, events: readonly Event[]): LiveTask
         : begun(data, namespace, at),
     );
   }
-  return { tasks: bounded(tasks), isRunning, ends };
+  return { tasks: bounded(tasks), isRunning, changes };
 };

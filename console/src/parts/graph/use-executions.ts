@@ -15,6 +15,8 @@ const AT_ONCE = 4;
 const POLL_MS = 3_000;
 
 interface StoredExecutions {
+  /** Whether the thread had a run when the executions were read. */
+  isBusy: boolean;
   executions: Execution[];
   hasOlder: boolean;
 }
@@ -55,10 +57,16 @@ const readExecutions = async (
       // The checkpoints of a finished subgraph do not change.
       staleTime: mayChange ? 0 : Infinity,
     });
+  const [thread] = await connection.request<{ status: string }[]>("POST", "/threads/search", {
+    ids: [threadId],
+    select: ["status"],
+    limit: 1,
+  });
   const states = await readHistory(connection, { threadId, namespace: "", limit, withTasks: true });
   const root = executionsIn(states, "");
   const below = await readBelow(root, subgraphs, read, SUBGRAPHS_READ);
   return {
+    isBusy: thread?.status === "busy",
     executions: [...root, ...below],
     hasOlder: states.length === limit && limit < CHECKPOINTS_AT_MOST,
   };
@@ -83,14 +91,17 @@ export const useExecutions = (
     queryFn: () =>
       readExecutions(connection, queries, { threadId: threadId ?? "", limit, subgraphs: new Set(groups) }),
     enabled: threadId !== undefined,
-    refetchInterval: refetchEvery(live.isRunning ? POLL_MS : false),
+    refetchInterval: (query) =>
+      refetchEvery(live.isRunning === true || query.state.data?.isBusy === true ? POLL_MS : false)(query),
     placeholderData: (before, query) => (query?.queryKey[1] === threadId ? before : undefined),
   });
-  const { ends, tasks, isRunning } = live;
+  const { changes, tasks } = live;
   const { refetch } = stored;
   useEffect(() => {
-    if (ends > 0) void refetch();
-  }, [ends, refetch]);
+    if (changes > 0) void refetch();
+  }, [changes, refetch]);
+  // The server knows which runs go on, and the stream is the first to know that one has ended.
+  const isRunning = stored.data?.isBusy === true && live.isRunning !== false;
   const executions = useMemo(
     () => mergeExecutions(stored.data?.executions ?? [], { tasks, isRunning }),
     [stored.data, tasks, isRunning],

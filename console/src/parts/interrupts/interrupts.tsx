@@ -8,6 +8,7 @@ export { QuestionCards };
 
 /** What the cards need to know of a thread. */
 export interface WaitingThread {
+  thread_id: string;
   status: string;
   state_updated_at?: string;
   interrupts?: Record<string, Interrupt[]> | null;
@@ -20,7 +21,9 @@ interface InterruptPanelProps {
   onContinue(): Promise<void>;
 }
 
-export const interruptsOf = (record: WaitingThread | null | undefined): readonly Interrupt[] =>
+export const interruptsOf = (
+  record: Omit<WaitingThread, "thread_id"> | null | undefined,
+): readonly Interrupt[] =>
   record?.status === "interrupted" ? Object.values(record.interrupts ?? {}).flat() : [];
 
 /** Changes when other questions wait: a draft does not answer them. */
@@ -38,7 +41,7 @@ export const InterruptPanel = ({ record, next, onAnswer, onContinue }: Interrupt
         <QuestionCards
           key={key}
           interrupts={interrupts}
-          since={record?.state_updated_at ?? ""}
+          name={`${record?.thread_id ?? ""} ${record?.state_updated_at ?? ""}`}
           onAnswer={async (responses) => {
             await onAnswer(responses);
             void queries.invalidateQueries({ queryKey: WAITING_KEY });

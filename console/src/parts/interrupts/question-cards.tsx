@@ -12,8 +12,8 @@ import styles from "./interrupts.module.css";
 
 interface QuestionCardsProps {
   interrupts: readonly Interrupt[];
-  /** When the thread began to wait. The id of an interrupt is the same for all questions of a task. */
-  since: string;
+  /** The thread, and when it began to wait. All questions of a task, and of a copied thread, have the same ids. */
+  name: string;
   /** The thread no longer waits: the cards can be read, but not sent. */
   isClosed?: boolean;
   showsKeys?: boolean;
@@ -24,7 +24,7 @@ interface QuestionCardsProps {
 /** One card at a time. All are answered together, because the first answer alone would start a run. */
 export const QuestionCards = ({
   interrupts,
-  since,
+  name,
   isClosed = false,
   showsKeys = false,
   onAnswer,
@@ -39,7 +39,7 @@ export const QuestionCards = ({
 
   const [hasMoved, setHasMoved] = useState(false);
 
-  const nameOf = (index: number): string => `${since} ${interrupts[0]?.id ?? ""} ${index}`;
+  const nameOf = (index: number): string => `${name} ${interrupts[0]?.id ?? ""} ${index}`;
   const show = (index: number): void => {
     setHasMoved(true);
     setShown(index);

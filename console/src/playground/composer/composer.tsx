@@ -6,7 +6,7 @@ import { MessageInput, type MessageInputProps } from "./message-input.tsx";
 import { FormInput, JsonInput } from "./value-inputs.tsx";
 import styles from "./composer.module.css";
 
-interface ComposerProps extends Pick<MessageInputProps, "draftName" | "filled" | "recall"> {
+interface ComposerProps extends Pick<MessageInputProps, "draftName" | "takesFocus" | "recall"> {
   schema: InputSchema | null | undefined;
   isRunning: boolean;
   /** If `onSend` rejects, the input stays. */

@@ -11,8 +11,8 @@ import styles from "./composer.module.css";
 export interface MessageInputProps extends InputProps {
   /** Names the draft that outlives the page. */
   draftName: string;
-  /** Replaces the draft, and takes the focus. Another text needs another `key`. */
-  filled?: string | undefined;
+  /** Whether the box takes the focus from another control. */
+  takesFocus?: boolean;
   /** The user's messages, oldest first. */
   recall?(): readonly string[];
 }
@@ -20,7 +20,7 @@ export interface MessageInputProps extends InputProps {
 /** On a phone the focus would open the keyboard over the messages. */
 const HAS_KEYBOARD = "(min-width: 64rem) and (pointer: fine)";
 
-const takesFocus = (): boolean => {
+const isFocusFree = (): boolean => {
   const { activeElement } = document;
   const isFree = activeElement === null || activeElement.matches("body, main");
   return isFree && matchMedia(HAS_KEYBOARD).matches;
@@ -42,8 +42,14 @@ const useRecall = (recall: MessageInputProps["recall"]) => {
   };
 };
 
-export const MessageInput = ({ draftName, filled, recall, onSend, ...row }: MessageInputProps) => {
-  const [text, setText] = useState(() => filled ?? keptText(draftName) ?? "");
+export const MessageInput = ({
+  draftName,
+  takesFocus = false,
+  recall,
+  onSend,
+  ...row
+}: MessageInputProps) => {
+  const [text, setText] = useState(() => keptText(draftName) ?? "");
   const [attached, setAttached] = useState<readonly Attachment[]>([]);
   const latest = useRef(attached);
   useLayoutEffect(() => {
@@ -58,8 +64,8 @@ export const MessageInput = ({ draftName, filled, recall, onSend, ...row }: Mess
   const recalled = useRecall(recall);
   const isReady = (text.trim() !== "" || attached.length > 0) && reading === 0;
   useEffect(() => {
-    if (filled !== undefined || takesFocus()) box.current?.focus({ preventScroll: true });
-  }, [filled]);
+    if (takesFocus || isFocusFree()) box.current?.focus({ preventScroll: true });
+  }, [takesFocus]);
 
   useLayoutEffect(() => {
     const { current } = box;

@@ -38,6 +38,7 @@ export interface Branches extends MessageActions {
   /** Undefined at the newest checkpoint. */
   elsewhere: "earlier" | "on another branch" | undefined;
   showNewest(): void;
+  /** Empty while newer checkpoints are read: a run leaves its last checkpoint without next nodes. */
   next: readonly string[];
   continueRun(): Promise<void>;
   send(input: Input): Promise<void>;
@@ -72,7 +73,7 @@ export const useBranches = (
   const connection = useConnection();
   const queries = useQueryClient();
   const { isRunning } = live;
-  const { tree, readNewest } = useCheckpoints(
+  const { tree, isNewest, readNewest } = useCheckpoints(
     threadId,
     `${isRunning} ${record?.state_updated_at ?? ""} ${record?.status ?? ""}`,
   );
@@ -231,7 +232,7 @@ export const useBranches = (
     runOf,
     elsewhere:
       elsewhere === undefined || isRunning ? undefined : isAncestor ? "earlier" : "on another branch",
-    next: (elsewhere === undefined ? head : tree.byId.get(elsewhere))?.next ?? [],
+    next: (elsewhere !== undefined ? tree.byId.get(elsewhere) : isNewest ? head : undefined)?.next ?? [],
     error: fault ?? (elsewhere === undefined ? undefined : stored.error),
   };
 };

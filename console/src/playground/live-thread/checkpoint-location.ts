@@ -1,5 +1,6 @@
-import { useCallback, useEffect, useRef } from "react";
-import { useLocation, useSearch } from "wouter";
+import { useCallback } from "react";
+import { useSearch } from "wouter";
+import { useNavigate } from "../../parts/use-navigate.ts";
 
 /** In the address, so links and a reload lead to the same checkpoint. */
 export interface CheckpointLocation {
@@ -9,17 +10,10 @@ export interface CheckpointLocation {
 }
 
 export const useHistoryLocation = (threadId: string): CheckpointLocation => {
-  const [, navigate] = useLocation();
+  const navigate = useNavigate();
   const search = useSearch();
-  const isMounted = useRef(true);
-  useEffect(() => {
-    isMounted.current = true;
-    return () => void (isMounted.current = false);
-  }, []);
   const showCheckpoint = useCallback(
     (checkpointId: string | undefined): void => {
-      // A run may start after the user has left the page.
-      if (!isMounted.current) return;
       const parts = new URLSearchParams(location.hash.split("?")[1] ?? "");
       if ((parts.get("checkpoint") ?? undefined) === checkpointId) return;
       if (checkpointId === undefined) parts.delete("checkpoint");

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { useConnection, type Connection } from "../../server/connection.tsx";
 import { treeOf, type Checkpoint, type CheckpointTree } from "../messages/checkpoint-tree.ts";
 import type { ShownMessage } from "../messages/messages.ts";
@@ -77,27 +77,30 @@ const EMPTY = treeOf([], true);
 export const useCheckpoints = (
   threadId: string,
   revision: string,
-): { tree: CheckpointTree; readNewest(): Promise<CheckpointTree> } => {
+): { tree: CheckpointTree; isNewest: boolean; readNewest(): Promise<CheckpointTree> } => {
   const connection = useConnection();
   const queries = useQueryClient();
-  const { data, refetch } = useQuery({
+  const { data, isFetchedAfterMount, refetch } = useQuery({
     queryKey: keyOf(threadId),
     queryFn: () => readCheckpoints(connection, threadId, queries.getQueryData<Known>(keyOf(threadId))),
     staleTime: Infinity,
     refetchOnMount: "always",
     structuralSharing: false,
   });
-  const readAt = useRef(revision);
+  const [readAt, setReadAt] = useState(revision);
   useEffect(() => {
-    if (readAt.current === revision) return;
-    readAt.current = revision;
-    void refetch();
-  }, [refetch, revision]);
+    if (readAt === revision) return;
+    let isOutdated = false;
+    void refetch().then(() => {
+      if (!isOutdated) setReadAt(revision);
+    });
+    return () => void (isOutdated = true);
+  }, [readAt, refetch, revision]);
   const readNewest = useCallback(
     async () => (await refetch({ throwOnError: true })).data?.tree ?? EMPTY,
     [refetch],
   );
-  return { tree: data?.tree ?? EMPTY, readNewest };
+  return { tree: data?.tree ?? EMPTY, isNewest: isFetchedAfterMount && readAt === revision, readNewest };
 };
 
 interface StateOfMessages {

@@ -4,7 +4,6 @@ import type { ThreadRecord } from "../threads/thread-record.ts";
 
 interface StreamStatus {
   isLoading: boolean;
-  isThreadLoading: boolean;
   messages: readonly unknown[];
 }
 
@@ -13,6 +12,8 @@ const REJOIN_MS = 4_000;
 
 interface ForeignRunOptions {
   gate: StreamGate;
+  /** Whether the stored state is not shown yet. */
+  isReading: boolean;
   isSending: { readonly current: boolean };
   reload(): void;
 }
@@ -20,8 +21,8 @@ interface ForeignRunOptions {
 /** An idle thread has no open stream, so polling finds the runs of other clients. */
 export const useForeignRuns = (
   record: ThreadRecord | null | undefined,
-  { isLoading, isThreadLoading, messages }: StreamStatus,
-  { gate, isSending, reload }: ForeignRunOptions,
+  { isLoading, messages }: StreamStatus,
+  { gate, isReading, isSending, reload }: ForeignRunOptions,
 ): void => {
   const isEmpty = messages.length === 0;
   const reloadedFor = useRef<string>(undefined);
@@ -32,7 +33,7 @@ export const useForeignRuns = (
     hasJoined.current = false;
   }, [gate]);
   if (isLoading) hasJoined.current = true;
-  const isMissed = record?.status === "busy" && !isLoading && !isThreadLoading;
+  const isMissed = record?.status === "busy" && !isLoading && !isReading;
   useEffect(() => {
     if (isLoading) tries.current = 0;
     if (!isMissed) return;
@@ -46,7 +47,7 @@ export const useForeignRuns = (
     return () => clearTimeout(timer);
   }, [gate, isLoading, isMissed, reload]);
   useEffect(() => {
-    if (record == null || isThreadLoading) return;
+    if (record == null || isReading) return;
     const now = `${record.status} ${record.state_updated_at ?? record.updated_at}`;
     const hasChanged = seen.current !== undefined && seen.current !== now;
     seen.current = now;
@@ -58,5 +59,5 @@ export const useForeignRuns = (
       isEmpty && record.status !== "busy" && record.state_updated_at != null && reloadedFor.current !== now;
     if (hasNoMessages) reloadedFor.current = now;
     if (hasNoMessages || (hasChanged && !(hasJoined.current && gate.isOpen))) reload();
-  }, [record, isLoading, isThreadLoading, isEmpty, gate, isSending, reload]);
+  }, [record, isLoading, isReading, isEmpty, gate, isSending, reload]);
 };

@@ -12,7 +12,7 @@ import { whenHydrated } from "./hydrated.ts";
 import { useKeptText } from "./kept-text.ts";
 import { useIsVisible } from "../../server/use-is-visible.ts";
 import { useMissedEnd } from "./missed-end.ts";
-import { clientOfStream, type Values } from "./stream-client.ts";
+import { clientOfStream, type ReadState, type Values } from "./stream-client.ts";
 import { renewThread, type ThreadRecord } from "../threads/thread-record.ts";
 import { startRun, stopRuns, waitForHead } from "./runs.ts";
 import { createTurns, type Turns } from "../messages/turns.ts";
@@ -60,10 +60,12 @@ export const useLiveThread = (
   const connection = useConnection();
   const queries = useQueryClient();
   const [generation, setGeneration] = useState(0);
-  const [client, gate, turns] = useMemo(
+  const [client, gate, turns, read] = useMemo(
     () => {
       const made = createTurns();
-      return [clientOfStream(connection, () => optionsNow.current, made), createStreamGate(), made] as const;
+      const state: ReadState = { hasMessages: false };
+      const of = clientOfStream(connection, () => optionsNow.current, made, state);
+      return [of, createStreamGate(), made, state] as const;
     },
     // eslint-disable-next-line react-hooks/exhaustive-deps -- Each generation needs new objects.
     [connection, generation],
@@ -82,7 +84,6 @@ export const useLiveThread = (
   const reload = useCallback(() => setGeneration((count) => count + 1), [setGeneration]);
   /** While this page sends, a new state is its own. */
   const isSending = useRef(false);
-  useForeignRuns(record, stream, { gate, isSending, reload });
   useMissedEnd(record, isLoading, gate, reload);
   useMissingState(isLoading, turns, reload);
 
@@ -97,9 +98,12 @@ export const useLiveThread = (
         : streamed.filter(({ id }) => id === undefined || !otherBranches.has(id)),
     [streamed, otherBranches],
   );
+  const isAwaited = kept.current === NO_MESSAGES && streamed.length === 0 && read.hasMessages;
   // The hook ends its loading state a moment before it has the values.
-  const isBlank = isThreadLoading || (streamed.length === 0 && Object.keys(stream.values ?? {}).length === 0);
+  const isBlank =
+    isThreadLoading || isAwaited || (streamed.length === 0 && Object.keys(stream.values ?? {}).length === 0);
   if (!isBlank) kept.current = messages;
+  useForeignRuns(record, stream, { gate, isReading: isThreadLoading || isAwaited, isSending, reload });
   const seenIds = useRef(new Set<string>());
   for (const { id } of streamed) if (id !== undefined) seenIds.current.add(id);
 
@@ -223,7 +227,7 @@ export const useLiveThread = (
     messages: shownMessages,
     stopped,
     isRunning,
-    isReading: isThreadLoading && kept.current === NO_MESSAGES,
+    isReading: isAwaited || (isThreadLoading && kept.current === NO_MESSAGES),
     error: fault ?? (isLoading && !isIdle ? undefined : (stream.error ?? errorOf(record))),
   };
 };

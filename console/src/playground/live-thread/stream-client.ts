@@ -5,6 +5,11 @@ import { orderEvents } from "./ordered-events.ts";
 import { withOptions, type RunOptions } from "../composer/run-options.ts";
 import type { Turns } from "../messages/turns.ts";
 
+/** What the client has read for the hook, which shows it a moment after its loading state has ended. */
+export interface ReadState {
+  hasMessages: boolean;
+}
+
 /** The part of the state that this page uses. */
 export interface Values extends Record<string, unknown> {
   messages?: unknown[];
@@ -30,6 +35,7 @@ export const clientOfStream = (
   { apiUrl, headers }: Connection,
   optionsOf: () => RunOptions,
   turns: Turns,
+  read: ReadState,
 ): Client => {
   const client = new Client({
     apiUrl,
@@ -53,8 +59,11 @@ export const clientOfStream = (
   }) as never;
   client.threads.getHistory = () => Promise.resolve([]);
   const getState = client.threads.getState.bind(client.threads);
-  client.threads.getState = (async (...args: Parameters<typeof getState>) =>
-    withMessages(await getState(...args))) as never;
+  client.threads.getState = (async (...args: Parameters<typeof getState>) => {
+    const state = withMessages(await getState(...args));
+    read.hasMessages = ((state.values as Values | null)?.messages?.length ?? 0) > 0;
+    return state;
+  }) as never;
   return client;
 };
 

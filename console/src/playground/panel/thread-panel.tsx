@@ -63,7 +63,7 @@ export const ThreadPanel = ({ threadId, assistant, record, chosen, onChoose, onC
       content: () => (
         <div className={styles.tab}>
           <Suspense fallback={<Skeleton lines={4} />}>
-            <TimelinePanel key={threadId} threadId={threadId} revision={revision} />
+            <TimelinePanel threadId={threadId} revision={revision} />
           </Suspense>
         </div>
       ),

@@ -1,14 +1,21 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import { useConnection } from "../../server/connection.tsx";
 
 const AT_ONCE = 4;
 
-/** Deletes threads, and tells how many are done. A thread that cannot be deleted stops the rest. */
+/**
+ * Deletes threads, and tells how many are done. A thread that cannot be deleted stops the rest.
+ * @param onDeleted as it is when the threads are deleted: another thread may be open by then
+ */
 export const useDeleteThreads = (onDeleted: (threadIds: readonly string[]) => void) => {
   const { client } = useConnection();
   const queries = useQueryClient();
   const [done, setDone] = useState(0);
+  const latest = useRef(onDeleted);
+  useLayoutEffect(() => {
+    latest.current = onDeleted;
+  });
   const mutation = useMutation({
     mutationFn: async (threadIds: readonly string[]) => {
       setDone(0);
@@ -29,7 +36,7 @@ export const useDeleteThreads = (onDeleted: (threadIds: readonly string[]) => vo
           queries.resetQueries({ queryKey: ["threads", "pages"] }),
           queries.invalidateQueries({ queryKey: ["threads", "list"] }),
         ]);
-        onDeleted(deleted);
+        latest.current(deleted);
       }
     },
   });

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "../../parts/time.tsx";
+import { DAY_MS, daysUntil, HOUR_MS } from "../../parts/relative-time.ts";
 import type { ListedThread } from "./listed-threads.ts";
 
 /** A heading, or a thread below it. */
@@ -50,15 +50,14 @@ export const rowsOf = (threads: readonly ListedThread[], now: number): ListRow[]
   return rows;
 };
 
-const UNITS: readonly (readonly [string, number])[] = [
-  ["d", DAY_MS],
-  ["h", HOUR_MS],
-  ["min", 60_000],
-];
+const MINUTE_MS = 60_000;
 
-/** E.g. `now`, `5 min`, `3 h`, `12 d`. */
+/** E.g. `now`, `5 min`, `3 h`, and from 24 hours on by the calendar, as the headings: `12 d`. */
 export const ageText = (iso: string, now: number): string => {
-  const age = now - Date.parse(iso);
-  const [unit, length] = UNITS.find(([, each]) => age >= each) ?? [];
-  return unit === undefined || length === undefined ? "now" : `${Math.floor(age / length)} ${unit}`;
+  const time = Date.parse(iso);
+  const age = now - time;
+  const days = age >= DAY_MS ? -daysUntil(time, now) : 0;
+  if (days > 0) return `${days} d`;
+  if (age >= HOUR_MS) return `${Math.floor(age / HOUR_MS)} h`;
+  return age >= MINUTE_MS ? `${Math.floor(age / MINUTE_MS)} min` : "now";
 };

@@ -1,6 +1,6 @@
 import { ListChecks, MessagesSquare, Plus, Search, SearchX, X } from "lucide-react";
 import { useDeferredValue, useId, useMemo, useRef, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import { Chip } from "../../design/chip.tsx";
 import { Confirmation } from "../../design/dialog.tsx";
 import { EmptyState } from "../../design/empty-state.tsx";
@@ -9,6 +9,7 @@ import { Skeleton } from "../../design/skeleton.tsx";
 import { Spinner } from "../../design/spinner.tsx";
 import { useCommands, type Command } from "../../parts/commands.tsx";
 import { ErrorNotice } from "../../parts/notice.tsx";
+import { useNavigate } from "../../parts/use-navigate.ts";
 import { useNow } from "../../parts/use-now.ts";
 import { useDeleteThreads } from "./delete-threads.ts";
 import { useListedThreads, type ListedThread } from "./listed-threads.ts";
@@ -42,13 +43,11 @@ const searchedText = (
 interface ThreadListProps {
   current: string | undefined;
   /** Also for a new thread. */
-  onChoose(): void;
-  /** Called if the open thread was deleted. */
-  onCurrentDeleted(): void;
+  onChoose?: (() => void) | undefined;
 }
 
-export const ThreadList = ({ current, onChoose, onCurrentDeleted }: ThreadListProps) => {
-  const [, navigate] = useLocation();
+export const ThreadList = ({ current, onChoose }: ThreadListProps) => {
+  const navigate = useNavigate();
   const [text, setText] = useState("");
   const [status, setStatus] = useState<ThreadSearch["status"]>();
   const written = readSearch(useDeferredValue(text));
@@ -67,7 +66,7 @@ export const ThreadList = ({ current, onChoose, onCurrentDeleted }: ThreadListPr
   const [deleting, setDeleting] = useState<readonly ListedThread[]>();
   const removing = useDeleteThreads((deleted) => {
     clear();
-    if (current !== undefined && deleted.includes(current)) onCurrentDeleted();
+    if (current !== undefined && deleted.includes(current)) navigate("/");
   });
   const field = useRef<HTMLInputElement>(null);
   const id = useId();

@@ -1,11 +1,11 @@
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { Bot, Copy, Ellipsis, History, Pencil, Settings2, Trash2, Workflow } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
-import { useLocation } from "wouter";
 import { Confirmation } from "../../design/dialog.tsx";
 import { IconButton } from "../../design/icon-button.tsx";
 import { Menu, type MenuItem } from "../../design/menu.tsx";
 import { useCommands, type Command } from "../../parts/commands.tsx";
+import { useNavigate } from "../../parts/use-navigate.ts";
 import { useDeleteThreads } from "./delete-threads.ts";
 import { summaryOf } from "../composer/run-options.ts";
 import type { ThreadRecord } from "./thread-record.ts";
@@ -17,6 +17,8 @@ const RunOptionsForm = lazy(async () => ({
 }));
 
 interface ThreadMenuProps {
+  /** Undefined for a new thread. */
+  threadId: string | undefined;
   /** Undefined for a new thread, and null for a missing one. */
   record: ThreadRecord | null | undefined;
   assistant: Assistant | undefined;
@@ -26,17 +28,18 @@ interface ThreadMenuProps {
   onCopied(words: string): void;
 }
 
-export const ThreadMenu = ({ record, assistant, onAssistant, onRename, onCopied }: ThreadMenuProps) => {
-  const [, navigate] = useLocation();
+export const ThreadMenu = (props: ThreadMenuProps) => {
+  const { threadId, record, assistant, onAssistant, onRename, onCopied } = props;
+  const navigate = useNavigate();
   const [isDeleting, setIsDeleting] = useState(false);
   const removing = useDeleteThreads(() => navigate("/"));
-  const { options, setOptions } = useRunOptions(assistant?.assistant_id);
+  const { options, setOptions } = useRunOptions(threadId, assistant?.assistant_id);
   const [hasOptions, setHasOptions] = useState(false);
   const summary = summaryOf(options);
-  const threadId = record?.thread_id;
+  const isStored = record != null;
   const assistantId = assistant?.assistant_id;
   const items = useMemo<MenuItem[]>(() => {
-    if (threadId === undefined) return [];
+    if (threadId === undefined || !isStored) return [];
     const copyId = (): void =>
       void navigator.clipboard.writeText(threadId).then(
         () => onCopied("Copied."),
@@ -50,7 +53,7 @@ export const ThreadMenu = ({ record, assistant, onAssistant, onRename, onCopied 
       ...(assistantId === undefined ? [] : [{ label: "Graph", icon: Workflow, onSelect: toGraph }]),
       { label: "Delete", icon: Trash2, isDanger: true, onSelect: () => setIsDeleting(true) },
     ];
-  }, [threadId, assistantId, navigate, onRename, onCopied]);
+  }, [threadId, isStored, assistantId, navigate, onRename, onCopied]);
   const commands = useMemo<Command[]>(
     () =>
       items.map(({ label, onSelect }) => ({

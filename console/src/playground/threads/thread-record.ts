@@ -61,11 +61,18 @@ export const renewThread = async (queries: QueryClient, threadId: string | undef
   ]);
 };
 
-/** @param revision changes when the thread may have a first message */
-export const useFirstWords = (threadId: string, isWanted: boolean, revision: string): string | undefined => {
+/**
+ * Null without a first message, and undefined while it is not known.
+ * @param revision changes when the thread may have a first message
+ */
+export const useFirstWords = (
+  threadId: string,
+  isWanted: boolean,
+  revision: string,
+): string | null | undefined => {
   const { request } = useConnection();
   const [known, setKnown] = useState<string>();
-  const { data } = useQuery({
+  const { data, isError } = useQuery({
     queryKey: ["threads", "first-words", threadId, revision],
     queryFn: async () => {
       const [thread] = await request<{ extracted?: { first?: unknown } }[]>("POST", "/threads/search", {
@@ -80,5 +87,5 @@ export const useFirstWords = (threadId: string, isWanted: boolean, revision: str
   });
   // The first message never changes.
   if (data != null && known === undefined) setKnown(data);
-  return known;
+  return known ?? (isError ? null : data);
 };

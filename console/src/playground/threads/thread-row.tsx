@@ -19,7 +19,7 @@ interface ThreadRowProps {
   isSelected: boolean;
   /** Whether the row is the one that Tab reaches. */
   isActive: boolean;
-  onChoose(): void;
+  onChoose?: (() => void) | undefined;
   onSelect(thread: ListedThread, isSelected: boolean, withShift: boolean): void;
   onDelete(thread: ListedThread): void;
 }

@@ -16,7 +16,7 @@ interface ThreadRowsProps {
   now: number;
   current: string | undefined;
   selected: ReadonlySet<string>;
-  onChoose(): void;
+  onChoose?: (() => void) | undefined;
   onSelect(thread: ListedThread, isSelected: boolean, withShift: boolean): void;
   onDelete(thread: ListedThread): void;
   /** Called when the end of the list comes into view. */

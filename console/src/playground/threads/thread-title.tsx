@@ -6,8 +6,6 @@ import { titleOf } from "../../parts/thread-name.ts";
 import { renewThread, useFirstWords, type ThreadRecord } from "./thread-record.ts";
 import styles from "./thread-title.module.css";
 
-const NO_NAME = "Unnamed";
-
 interface ThreadTitleProps {
   record: ThreadRecord;
   isEditing: boolean;
@@ -25,7 +23,7 @@ export const ThreadTitle = ({ record, isEditing, onEdit }: ThreadTitleProps) => 
     title === undefined,
     `${record.status} ${record.state_updated_at ?? ""}`,
   );
-  const name = title ?? said;
+  const name = title ?? (said === undefined ? "" : (said ?? "Unnamed"));
   const rename = useMutation({
     mutationFn: (written: string) => client.threads.update(thread_id, { metadata: { title: written } }),
     onSuccess: async () => {
@@ -47,11 +45,11 @@ export const ThreadTitle = ({ record, isEditing, onEdit }: ThreadTitleProps) => 
       <button
         type="button"
         className="plain"
-        title={`${name ?? NO_NAME} – rename`}
-        aria-label={`Rename the thread ${name ?? NO_NAME}`}
+        title={`${name} – rename`}
+        aria-label={`Rename the thread ${name}`}
         onClick={() => onEdit(true)}
       >
-        <span>{name ?? NO_NAME}</span>
+        <span>{name}</span>
       </button>
     </h1>
   );

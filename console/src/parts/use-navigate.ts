@@ -1,0 +1,23 @@
+import { useCallback, useEffect, useRef } from "react";
+import { useLocation } from "wouter";
+
+type Navigate = ReturnType<typeof useLocation>[1];
+
+/**
+ * Navigates only while the calling component is shown, for what happens after an answer of the server. Who has
+ * gone elsewhere in the meantime stays there.
+ */
+export const useNavigate = (): Navigate => {
+  const [, navigate] = useLocation();
+  const isShown = useRef(false);
+  useEffect(() => {
+    isShown.current = true;
+    return () => void (isShown.current = false);
+  }, []);
+  return useCallback<Navigate>(
+    (...to) => {
+      if (isShown.current) navigate(...to);
+    },
+    [navigate],
+  );
+};
