@@ -55,6 +55,29 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of crons", { timeo
     expect(await shown.violations()).toEqual([]);
   });
 
+  test("counts the days until the next run by the calendar of the cron", async () => {
+    const { page } = shown;
+    const cron = await aCron({ schedule: "0 8 * * 1", timezone: "Pacific/Auckland" });
+    const [{ next_run_date: next }] = (await api.post<{ next_run_date: string }[]>("/runs/crons/search", {}))
+      .body as [{ next_run_date: string }];
+    await shown.go("/crons");
+    const HOUR_MS = 3_600_000;
+    for (const [hours, words] of [
+      [35, "in 2 days"],
+      [31, "tomorrow"],
+      [23, "in 23 hours"],
+    ] as const) {
+      // Saturday 21:00, Sunday 01:00, Sunday 09:00 in Auckland.
+      await page.clock.setFixedTime(Date.parse(next) - hours * HOUR_MS);
+      await page.reload();
+      const time = row(cron.cron_id).locator("time");
+      await expect.poll(() => time.textContent()).toBe(words);
+      expect(await time.getAttribute("title")).toMatch(/, 08:00:00 Pacific\/Auckland$/);
+    }
+    await page.clock.setFixedTime(new Date());
+    await page.clock.resume();
+  });
+
   test("creates one: the words follow the input, and a refusal is shown beside it", async () => {
     const { page } = shown;
     await shown.go("/crons");

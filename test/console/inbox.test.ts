@@ -185,6 +185,29 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the inbox", { timeout: SLOW
     ).toEqual([]);
   });
 
+  test("stays with the thread that was opened while an answer to another one is on its way", async () => {
+    const { page } = shown;
+    const first = await aQuestion("free", "First");
+    for (const title of ["Second", "Third", "Fourth"]) await aQuestion("free", title);
+    await open(`/${first}`);
+    await isSelected("First");
+    let letGo = (): void => undefined;
+    const isHeld = new Promise<void>((resolve) => (letGo = resolve));
+    await page.route(`**/threads/${first}/runs`, async (route) => {
+      await isHeld;
+      await route.continue();
+    });
+    await page.getByRole("group", { name: "Which colour?" }).getByRole("textbox").fill("red");
+    await page.keyboard.press("Control+Enter");
+    await thread("Third").click();
+    await isSelected("Third");
+    letGo();
+    await page.getByRole("status").filter({ hasText: "in First" }).waitFor();
+    expect(await answerOf(first)).toBe('Answered: "red"');
+    await isSelected("Third");
+    await page.unrouteAll();
+  });
+
   test("assigns and filters by keys, leaves a text with Escape, and goes on after a thread answered by others", async () => {
     const { page } = shown;
     for (const title of ["First", "Second", "Third"]) await aQuestion("free", title);
