@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import {
   getInteropZodObjectShape,
@@ -5,6 +6,7 @@ import {
   isInteropZodSchema,
   isZodSchemaV4,
 } from "@langchain/core/utils/types";
+import { z } from "zod";
 import type { JsonObject, JsonValue } from "../platform/lib/json.ts";
 import { ownField } from "../platform/lib/names.ts";
 import { messagesSchema } from "./message-schemas.ts";
@@ -24,6 +26,7 @@ export interface GraphSchemas {
 }
 
 const DRAFT = "http://json-schema.org/draft-07/schema#";
+const FIELD = "field";
 
 interface StateBuilder {
   /** Channels by key; always present. */
@@ -135,27 +138,38 @@ function objectSchema(
     .find((names) => names.length > 0);
   const properties: JsonObject = {};
   const required: string[] = [];
+  const definitions: Definitions = new Map();
   for (const key of keys ?? []) {
     const field = fields.get(key);
     const channel = instance(ownField(channels, key));
-    const declared = field?.schema === undefined ? {} : fieldSchema(key, field.schema, direction);
+    const declared =
+      field?.schema === undefined
+        ? {}
+        : propertySchema(key, convertedOrAnything(field.schema, direction), definitions);
     const schema: JsonObject = { ...declared, ...field?.extra };
     if (schema.langgraph_type === "messages" || holdsMessages(key, channel)) {
       properties[key] = { ...messagesSchema(), ...schema };
     } else if (field?.schema === undefined && !field?.extra) {
-      properties[key] = typedSchema(key, types, () => channelSchema(channel, direction));
+      const typed = propertySchema(key, ownField(types, key) ?? {}, definitions);
+      properties[key] = typedSchema(typed, () => channelSchema(channel, direction));
     } else {
       properties[key] = schema;
     }
     if (field?.schema !== undefined && !mayBeAbsent(field.schema)) required.push(key);
   }
-  return { $schema: DRAFT, type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+  return {
+    $schema: DRAFT,
+    type: "object",
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    ...(definitions.size > 0 ? { $defs: Object.fromEntries(definitions) } : {}),
+  };
 }
 
-function fieldSchema(key: string, schema: unknown, direction: Direction): JsonObject {
+function convertedOrAnything(schema: unknown, direction: Direction): JsonObject {
   try {
     const { $schema: _, ...converted } = convert(schema, direction);
-    return relocated(converted, propertyPointer(key)) as JsonObject;
+    return converted;
   } catch {
     // A library without JSON schema support allows anything.
     return {};
@@ -164,13 +178,17 @@ function fieldSchema(key: string, schema: unknown, direction: Direction): JsonOb
 
 function convert(schema: unknown, direction: Direction): JsonObject {
   const io = direction === "update" ? "input" : "output";
-  if (isInteropZodSchema(schema)) {
-    // Unrepresentable parts (a class, a date, a custom check) become "anything" instead of an error.
-    const options = isZodSchemaV4(schema)
-      ? ({ unrepresentable: "any", io, target: "draft-7" } as const)
-      : undefined;
-    return withoutNothing(toJsonSchema(schema, options) as JsonObject);
+  if (isZodSchemaV4(schema)) {
+    // LangChain's function never ends for a recursive type. Inside an object, zod gives such a type a name.
+    const { properties, definitions } = z.toJSONSchema(z.object({ [FIELD]: schema as z.ZodType }), {
+      io,
+      target: "draft-7",
+      // Unrepresentable parts (a class, a date, a custom check) become "anything" instead of an error.
+      unrepresentable: "any",
+    }) as { properties: Record<typeof FIELD, JsonObject>; definitions?: JsonObject };
+    return { ...properties[FIELD], ...(definitions === undefined ? {} : { definitions }) };
   }
+  if (isInteropZodSchema(schema)) return withoutNothing(toJsonSchema(schema) as JsonObject);
   const standard = isStandardSchema(schema) ? schema["~standard"] : undefined;
   return standard?.jsonSchema?.[io]({ target: "draft-07" }) ?? {};
 }
@@ -183,28 +201,74 @@ function withoutNothing(schema: JsonObject): JsonObject {
   const [first, second, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
   if (!isObject(first) || !isObject(first.not) || !isObject(second) || more.length > 0) return schema;
   const { anyOf: _, ...rest } = schema;
-  return { ...rest, ...(second as JsonObject) };
+  const place = "#/anyOf/1";
+  return redirected({ ...rest, ...(second as JsonObject) }, (reference) =>
+    reference === place || reference.startsWith(`${place}/`)
+      ? `#${reference.slice(place.length)}`
+      : reference,
+  );
 }
 
-function typedSchema(key: string, types: Properties, ofChannel: () => JsonObject): JsonObject {
-  const { description, ...typed } = (relocated(ownField(types, key), propertyPointer(key)) ??
-    {}) as JsonObject;
+function typedSchema({ description, ...typed }: JsonObject, ofChannel: () => JsonObject): JsonObject {
   const schema = Object.keys(typed).length > 0 ? typed : ofChannel();
   return description === undefined ? schema : { ...schema, description };
 }
 
-const propertyPointer = (key: string): string =>
-  `#/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+/** `$defs` of a document, by name. */
+type Definitions = Map<string, JsonValue | undefined>;
 
-/** A `$ref` counts from the document's root, so a schema that moves into `properties` gets `base` before its references. */
-function relocated(value: JsonValue | undefined, base: string): JsonValue | undefined {
-  if (Array.isArray(value)) return value.map((item) => relocated(item, base) ?? null);
-  if (typeof value !== "object" || value === null) return value;
+const stepTo = (name: string): string => encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"));
+
+/** References count from the document's root, so the definitions of a property move there. */
+function propertySchema(key: string, schema: JsonObject, definitions: Definitions): JsonObject {
+  const { definitions: older, $defs: newer, ...property } = schema;
+  const own = Object.entries({ definitions: older, $defs: newer }).flatMap(([keyword, named]) =>
+    isObject(named)
+      ? Object.entries(named as JsonObject).map(([name, made]) => ({ keyword, name, made }))
+      : [],
+  );
+  for (let copy = 1; ; copy += 1) {
+    const names = new Map(
+      own.map(({ keyword, name }) => {
+        // Zod numbers the types that have no name.
+        const given = name.replace(/^__schema/, `${key}_`);
+        return [`${keyword}/${name}`, copy === 1 ? given : `${given}_${copy}`];
+      }),
+    );
+    const moved = <Part extends JsonValue | undefined>(part: Part): Part =>
+      redirected(part, (reference) => {
+        const [, keyword = "", name = "", ...deeper] = reference.split("/");
+        const known = names.get(`${keyword}/${name}`);
+        return known === undefined
+          ? `#/properties/${stepTo(key)}${reference.slice(1)}`
+          : [`#/$defs/${stepTo(known)}`, ...deeper].join("/");
+      });
+    const added = own.map(
+      ({ keyword, name, made }) => [names.get(`${keyword}/${name}`) ?? name, moved(made)] as const,
+    );
+    // Two properties may have the same type, or two types of one name.
+    const areFree = added.every(
+      ([name, made]) => !definitions.has(name) || isDeepStrictEqual(definitions.get(name), made),
+    );
+    if (!areFree) continue;
+    for (const [name, made] of added) definitions.set(name, made);
+    return moved(property);
+  }
+}
+
+/** Changes each `$ref` to a place in the document. */
+function redirected<Schema extends JsonValue | undefined>(
+  schema: Schema,
+  to: (reference: string) => string,
+): Schema;
+function redirected(schema: JsonValue | undefined, to: (reference: string) => string): JsonValue | undefined {
+  if (Array.isArray(schema)) return schema.map((item) => redirected(item, to));
+  if (typeof schema !== "object" || schema === null) return schema;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) =>
-      key === "$ref" && typeof item === "string" && item.startsWith("#")
-        ? [key, base + item.slice(1)]
-        : [key, relocated(item, base)],
+    Object.entries(schema).map(([key, item]) =>
+      key === "$ref" && typeof item === "string" && /^#(\/|$)/.test(item)
+        ? [key, to(item)]
+        : [key, redirected(item, to)],
     ),
   );
 }

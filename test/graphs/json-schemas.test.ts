@@ -1,5 +1,6 @@
+import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
-import type { GraphSchemas } from "../../src/graphs/json-schemas.ts";
+import { graphSchemas, type GraphSchemas } from "../../src/graphs/json-schemas.ts";
 import { load } from "./helpers.ts";
 
 const schemasOf = async (path: string): Promise<GraphSchemas> =>
@@ -14,6 +15,18 @@ const messages = expect.objectContaining({
   langgraph_type: "messages",
   items: expect.objectContaining({ type: "object", required: ["content"] }) as unknown,
 }) as unknown;
+
+const referencesIn = (schema: unknown): string[] =>
+  [...JSON.stringify(schema).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference = ""]) => reference);
+
+const targetOf = (document: unknown, reference: string): unknown =>
+  reference
+    .split("/")
+    .slice(1)
+    .reduce<unknown>(
+      (node, step) => (node as Record<string, unknown> | undefined)?.[decodeURIComponent(step)],
+      document,
+    );
 
 describe("the JSON schemas of a graph", () => {
   it("come from zod 4: types, descriptions, defaults, reducers", async () => {
@@ -72,16 +85,64 @@ describe("the JSON schemas of a graph", () => {
     });
     expect(input_schema).toMatchObject({ properties: { messages, total: { type: "string" } } });
 
-    const references = JSON.stringify(state_schema).match(/"\$ref":"[^"]*"/g) ?? [];
-    expect(references.length).toBeGreaterThan(0);
-    for (const reference of references) {
-      const path = reference.slice('"$ref":"#/'.length, -1).split("/");
-      const target = path.reduce<unknown>(
-        (node, key) => (node as Record<string, unknown> | undefined)?.[key],
-        state_schema,
-      );
-      expect(target).toBeTypeOf("object");
+    expect(referencesIn(state_schema)).not.toEqual([]);
+    for (const reference of referencesIn(state_schema))
+      expect(targetOf(state_schema, reference)).toBeTypeOf("object");
+  });
+
+  it("name types that contain themselves, and what refers to them is found in each document", async () => {
+    const { graph_id: _, ...schemas } = await schemasOf("forms/states.ts:recursive");
+    const { input_schema, output_schema } = schemas;
+    const root = input_schema.properties as Record<string, Record<string, unknown>>;
+    expect(targetOf(input_schema, String(root["root"]?.["$ref"]))).toMatchObject({
+      type: "object",
+      properties: { name: { type: "string" }, folders: { type: "array", items: root["root"] } },
+      required: ["name"],
+    });
+    expect(root["other root"]).toMatchObject({ description: "Another root" });
+    expect(root["named"]).toMatchObject({ type: "array", items: { $ref: "#/$defs/Folder" } });
+    // Another type of the same name.
+    expect(root["namesake"]).toEqual({ allOf: [{ $ref: "#/$defs/Folder_2" }] });
+    for (const schema of [input_schema, output_schema]) {
+      expect(referencesIn(schema).length).toBeGreaterThan(6);
+      for (const reference of referencesIn(schema)) expect(targetOf(schema, reference)).toBeTypeOf("object");
+      const check = new Ajv({ allErrors: true }).compile(schema);
+      const folder = { name: "a", folders: [{ name: "b", folders: [] }] };
+      const named = [folder];
+      expect(check({ root: folder, "other root": folder, named, namesake: { others: [] } })).toBe(true);
+      expect(check({ root: { name: "a", folders: [{ name: 5 }] }, named })).toBe(false);
     }
+    const { state_schema: ofZod3 } = await schemasOf("forms/states.ts:recursiveZod3");
+    expect(ofZod3).toMatchObject({
+      properties: { chain: { type: "object", properties: { next: { $ref: "#/properties/chain" } } } },
+    });
+    const check = new Ajv().compile(ofZod3);
+    expect(check({ chain: { next: { next: {} } } })).toBe(true);
+    expect(check({ chain: { next: { next: 5 } } })).toBe(false);
+  });
+
+  it("share the definitions of types from TypeScript, and keep two types of one name apart", async () => {
+    const graphs = await load({ graph: "forms/states.ts:annotation" });
+    const tree = (of: string) => ({
+      $ref: "#/definitions/Tree",
+      definitions: {
+        Tree: { type: "object", properties: { of: { type: of }, next: { $ref: "#/definitions/Tree" } } },
+      },
+    });
+    const state = { topic: tree("string"), tags: tree("string"), count: tree("number") };
+    const source = { state, input: {}, output: {}, context: {} };
+    const { state_schema } = graphSchemas("graph", await graphs.resolve("graph"), source);
+    expect(state_schema).toMatchObject({
+      properties: {
+        topic: { $ref: "#/$defs/Tree" },
+        tags: { $ref: "#/$defs/Tree" },
+        count: { $ref: "#/$defs/Tree_2" },
+      },
+      $defs: {
+        Tree: { properties: { of: { type: "string" }, next: { $ref: "#/$defs/Tree" } } },
+        Tree_2: { properties: { of: { type: "number" }, next: { $ref: "#/$defs/Tree_2" } } },
+      },
+    });
   });
 
   it("come from the channels if the types exist in TypeScript only", async () => {
