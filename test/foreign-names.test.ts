@@ -54,7 +54,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
     "a node of the operator's graph",
   "graphs/json-schemas.ts: properties[key] = { ...messagesSchema(), ...schema }":
     "a channel of the operator's graph",
-  "graphs/json-schemas.ts: properties[key] = typedSchema(key, types, () => channelSchema(channel, direction))":
+  "graphs/json-schemas.ts: properties[key] = typedSchema(typed, () => channelSchema(channel, direction))":
     "a channel of the operator's graph",
   "graphs/json-schemas.ts: properties[key] = schema": "a channel of the operator's graph",
   "graphs/modules.ts: exportName in exports": "the operator's own module",

@@ -12,11 +12,13 @@ import { createCopyFinder, type LangGraphCopy } from "./langgraph-copy.ts";
 import type { ChosenTracer } from "./langsmith.ts";
 import { drawGraph, type GraphDrawing } from "./drawing.ts";
 import { placeText } from "./error-place.ts";
+import { createDescriptions, NO_SOURCE, type GraphDescription } from "./descriptions.ts";
 import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
 import { watchLoading } from "./late-loading.ts";
 import { createModuleLoader } from "./modules.ts";
 import {
   boundCopy,
+  outputKeysOf,
   runtimeFor,
   compiledGraph,
   type AccessContext,
@@ -50,6 +52,8 @@ export interface Graphs {
    * factory fails for this config.
    */
   schemas(id: string, config?: GraphConfiguration): Promise<GraphSchemas>;
+  /** As `schemas`. */
+  describe(id: string, config?: GraphConfiguration): Promise<GraphDescription>;
   /** Takes seconds, in another process. */
   readAhead(): void;
   /** The input schema, without the source. */
@@ -81,8 +85,6 @@ export interface LoadGraphsOptions extends GraphBindings {
   /** Milliseconds until the log names a graph that still loads. */
   lateMs?: number | undefined;
 }
-
-const NOTHING: GraphSourceSchemas = new Map();
 
 type GraphFactory = (config: GraphConfiguration, runtime: ServerRuntime) => unknown;
 
@@ -154,7 +156,7 @@ export async function loadGraphs({
       result.status === "fulfilled" ? [[result.value.entry.id, result.value] as const] : [],
     ),
   );
-  const schemasById = new Map<string, GraphSchemas>();
+  const { schemasOf, sourceOf, marked } = createDescriptions(source);
 
   const find = (id: string): LoadedGraph => {
     const found = loaded.get(id);
@@ -184,12 +186,12 @@ export async function loadGraphs({
     });
   };
 
-  /** Undefined while unknown. */
-  const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
-    source === undefined ? NOTHING : await source.of(id);
-
-  const marked = (schemas: GraphSchemas, fromSource: GraphSourceSchemas | undefined): GraphSchemas =>
-    fromSource === undefined && source?.isReading === true ? { ...schemas, provisional: true } : schemas;
+  const describe: Graphs["describe"] = async (id, config) => {
+    const graph = await resolveToDescribe(id, config);
+    // A factory may build another shape for another config.
+    const schemas = await schemasOf(id, graph, { isKept: find(id).graph !== undefined });
+    return { schemas, outputKeys: outputKeysOf(graph) };
+  };
 
   return {
     ids: [...loaded.keys()],
@@ -200,16 +202,8 @@ export async function loadGraphs({
     tracerOf: (id, chosen) => find(id).makeTracer?.(chosen),
     resolve,
 
-    async schemas(id, config) {
-      const known = schemasById.get(id);
-      if (known) return known;
-      const graph = await resolveToDescribe(id, config);
-      const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NOTHING;
-      const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
-      // A factory may build another shape for another config, so its schemas are not cached.
-      if (find(id).graph && fromSource !== undefined) schemasById.set(id, schemas);
-      return schemas;
-    },
+    schemas: async (id, config) => (await describe(id, config)).schemas,
+    describe,
 
     readAhead() {
       const isUnknown = ({ graph }: LoadedGraph): boolean => graph === undefined || isDeclaredByTypes(graph);
@@ -229,7 +223,7 @@ export async function loadGraphs({
       // LangGraph reaches nested namespaces only with `recurse`.
       const goDown = recurse || namespace?.includes("|");
       for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, goDown)) {
-        const fromSource = isDeclaredByTypes(subgraph) ? await (asked ??= sourceOf(id)) : NOTHING;
+        const fromSource = isDeclaredByTypes(subgraph) ? await (asked ??= sourceOf(id)) : NO_SOURCE;
         found[name] = marked(graphSchemas(id, subgraph, fromSource?.get(name)), fromSource);
       }
       return found;

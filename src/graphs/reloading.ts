@@ -21,6 +21,7 @@ export const createReloadingGraphs = async (
     tracerOf: (...asked) => graphs.tracerOf(...asked),
     resolve: (...asked) => graphs.resolve(...asked),
     schemas: (...asked) => graphs.schemas(...asked),
+    describe: (...asked) => graphs.describe(...asked),
     readAhead: () => graphs.readAhead(),
     declaredInput: (id) => graphs.declaredInput(id),
     drawing: (...asked) => graphs.drawing(...asked),

@@ -42,6 +42,12 @@ export interface RunnableGraph {
   getSubgraphsAsync(namespace?: string, recurse?: boolean): AsyncIterable<[string, RunnableGraph]>;
 }
 
+/** The keys of what `invoke` returns. Undefined: a function's result, or a state that is one value. */
+export const outputKeysOf = ({
+  outputChannels,
+}: Pick<RunnableGraph, "outputChannels">): readonly string[] | undefined =>
+  typeof outputChannels === "string" ? undefined : outputChannels;
+
 /** Internal to LangGraph: turns a checkpoint into a state. */
 export interface SnapshotMaker {
   _prepareStateSnapshot(options: {

@@ -43,6 +43,7 @@ const completed = (interrupted: boolean): GraphResult => ({
   kind: "completed",
   values: () => "{}",
   interrupts: interrupted ? () => "[]" : undefined,
+  outputKeys: undefined,
 });
 const cancelled: GraphResult = { kind: "stopped", reason: { kind: "cancel", action: "interrupt" } };
 const failed = (error: unknown): GraphResult => ({ kind: "failed", error });

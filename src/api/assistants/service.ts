@@ -16,7 +16,7 @@ import { createVersionService } from "./versions/service.ts";
 
 export type AssistantGraphs = Pick<
   Graphs,
-  "ids" | "has" | "description" | "schemas" | "drawing" | "subgraphs"
+  "ids" | "has" | "description" | "describe" | "drawing" | "subgraphs"
 >;
 
 export interface AssistantServiceOptions {

@@ -26,6 +26,8 @@ export interface RunEnding {
   values: () => string | undefined;
   /** JSON list of the pending interrupts; undefined if the run was not interrupted. */
   interrupts: (() => string) | undefined;
+  /** Of the values: see `outputKeysOf`. */
+  outputKeys?: readonly string[] | undefined;
   /** Includes the storing of the end; undefined if executed elsewhere. */
   execMs?: number;
   othersWait: boolean;
@@ -203,6 +205,7 @@ export const createConclusion = (parts: ConclusionParts) => {
       error,
       values,
       interrupts: completed?.interrupts,
+      outputKeys: completed?.outputKeys,
       othersWait: finished.waiting > 0,
     };
   };

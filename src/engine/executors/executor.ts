@@ -20,6 +20,8 @@ export type GraphResult =
       values: () => string | undefined;
       /** JSON list; undefined if the graph ended. */
       interrupts: (() => string) | undefined;
+      /** See `outputKeysOf`. */
+      outputKeys: readonly string[] | undefined;
       /** See AttemptSaver: a success must not rest on a checkpoint that the database lost in a crash. */
       lastUnsafe?: AttemptSaver["lastUnsafe"];
     }

@@ -2,7 +2,7 @@ import type { AttemptSaver, CheckpointStorage } from "../../state/checkpoints/ty
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
-import { withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { outputKeysOf, withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { LeaseLostError, RunOvertakenError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
@@ -236,6 +236,7 @@ const startAttempt = (
         kind: "completed",
         values: () => (values === undefined ? undefined : toWireJson(values)),
         interrupts: interrupted ? () => toWireJson(interrupts) : undefined,
+        outputKeys: graph && outputKeysOf(graph),
         lastUnsafe: saver?.lastUnsafe,
       };
     } catch (thrown) {

@@ -56,9 +56,8 @@ export const createReading = (calls: CallService) => {
     if (historyLength === 0 && !withArtifacts) return toA2aTask(task, undefined);
     if (task.state === "submitted" || task.state === "working") {
       if (historyLength === 0) return toA2aTask(task, undefined);
-      const state = await calls.threads.states.read(caller, task.threadId, { select: ["values"], budget });
-      const { values } = JSON.parse(state) as { values: JsonObject | null };
-      return toA2aTask(task, values ?? {}, { historyLength, withArtifacts: false });
+      const values = await calls.outcomes.soFar(caller, selectorOf(task), budget);
+      return toA2aTask(task, values, { historyLength, withArtifacts: false });
     }
     const outcome = await outcomeOf(request, { task, created: undefined });
     return toA2aTask(task, valuesOf(outcome), { historyLength, withArtifacts });
@@ -79,6 +78,12 @@ export const createReading = (calls: CallService) => {
     }
   };
 
+  /** Whether the messages of models are part of what the graph returns. */
+  const returnsMessages = async ({ caller, assistantId }: AgentRequest): Promise<boolean> => {
+    const { outputKeys } = await calls.assistants.graph.describe(caller, assistantId);
+    return outputKeys?.includes("messages") ?? true;
+  };
+
   async function* updates(request: AgentRequest, accepted: Accepted): AsyncGenerator<StreamResponse> {
     const { caller, signal } = request;
     const { task, created } = accepted;
@@ -95,11 +100,15 @@ export const createReading = (calls: CallService) => {
       try {
         const events = eventsOf(reader, calls.threads.slicer);
         let isWorking = false;
+        let isShown: boolean | undefined;
         let next = await events.next();
         for (; next.done !== true; next = await events.next()) {
           if (!isWorking) yield statusEvent({ ...task, state: "working" });
           isWorking = true;
-          const update = artifacts.of(next.value);
+          if (next.value.event !== "messages") continue;
+          // The task ends with the whole artifact in any case.
+          isShown ??= await returnsMessages(request).catch(() => false);
+          const update = isShown ? artifacts.of(next.value) : undefined;
           if (update !== undefined) yield update;
         }
         if (next.value === "lost") throw new StreamLostError("The events of a stream are missing.");

@@ -75,17 +75,17 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     async open(request: AgUiRequest, body: AgentInput): Promise<Opened> {
       const { caller, assistantId, headers, budget, signal } = request;
       // Throws for a hidden assistant before anything else is looked at.
-      const schemas = await calls.assistants.graph.schemas(caller, assistantId);
+      const { schemas, outputKeys } = await calls.assistants.graph.describe(caller, assistantId);
       const keys = inputKeys(schemas.input_schema);
       const input = await readInput(body);
       const { threadId } = input;
-      const translation = createTranslation(input, slicer);
+      const translation = createTranslation(input, { slicer, outputKeys });
 
       const read = (
         selector: RunSelector,
         run: RunReader | undefined,
         outcome = async (gone: AbortSignal) =>
-          await calls.outcomes.of(caller, selector, { signal: gone, budget }),
+          await calls.outcomes.of(caller, selector, { signal: gone, budget, isWhole: true }),
       ): EventReader =>
         createAgUiReader({
           translation,
@@ -133,7 +133,7 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         const created = await calls.start({ ...call, headers });
         const selector = { threadId, runId: created.row.run_id };
         const outcome = async (gone: AbortSignal) =>
-          await calls.outcomes.ofCreated(created, { signal: gone, budget });
+          await calls.outcomes.ofCreated(created, { signal: gone, budget, isWhole: true });
         return { reader: read(selector, calls.joining.readCreated(created), outcome), selector, created };
       };
 

@@ -9,7 +9,7 @@ import {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import type { CallEvent } from "../calls/events.ts";
-import type { Interrupt, Outcome } from "../calls/outcome.ts";
+import { picked, type Interrupt, type Outcome } from "../calls/outcome.ts";
 import { speaksOne } from "./input.ts";
 import { roleOf, toAgUiMessages } from "./messages.ts";
 import { createOpenMessages } from "./open-messages.ts";
@@ -22,9 +22,13 @@ const messagesIn = ({ messages }: JsonObject): JsonValue[] | undefined =>
     ? messages
     : undefined;
 
-/** Messages have events of their own. */
-const stateOf = (values: JsonObject): JsonObject => {
-  const { __interrupt__: _waiting, ...state } = values;
+/** Shown whatever the graph returns, as by LangGraph's own AG-UI package. */
+const ALWAYS_SHOWN = ["messages", "tools"];
+
+/** Messages have events of their own. `outputKeys`: undefined for all. */
+const stateOf = (values: JsonObject, outputKeys: readonly string[] | undefined): JsonObject => {
+  const { __interrupt__: _waiting, ...whole } = values;
+  const state = outputKeys === undefined ? whole : picked(whole, [...outputKeys, ...ALWAYS_SHOWN]);
   if (messagesIn(values) !== undefined) delete state["messages"];
   return state;
 };
@@ -55,8 +59,14 @@ export const toAgUiInterrupt = ({ id, value }: Interrupt): AgUiInterrupt => {
 
 type Asked = Pick<RunAgentInput, "threadId" | "runId" | "protocolVersion" | "parentRunId">;
 
+export interface TranslationParts {
+  slicer: TimeSlicer;
+  /** Of the graph: what the page's state has. Undefined: everything. */
+  outputKeys: readonly string[] | undefined;
+}
+
 /** A run's events as AG-UI's, in the dialect of the request. Every stream satisfies `verifyEvents` of the clients. */
-export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
+export const createTranslation = (asked: Asked, { slicer, outputKeys }: TranslationParts) => {
   const { threadId, runId, parentRunId } = asked;
   const isOne = speaksOne(asked);
   let messages = createOpenMessages();
@@ -94,7 +104,7 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
   }
 
   const snapshots = async (values: JsonObject): Promise<Event[]> => {
-    const state: Event = { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values) };
+    const state: Event = { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values, outputKeys) };
     const kept = messagesIn(values);
     if (kept === undefined) return [state];
     return [state, { type: EventType.MESSAGES_SNAPSHOT, messages: await toAgUiMessages(kept, slicer) }];
@@ -106,10 +116,10 @@ export const createTranslation = (asked: Asked, slicer: TimeSlicer) => {
     if (waiting !== undefined && Object.keys(rest).length === 0) return [];
     if (changes === undefined) {
       changes = createStateChanges(slicer);
-      await changes.since(stateOf(values));
+      await changes.since(stateOf(values, outputKeys));
       return await snapshots(values);
     }
-    const delta = await changes.since(stateOf(values));
+    const delta = await changes.since(stateOf(values, outputKeys));
     return delta.length > 0 ? [{ type: EventType.STATE_DELTA, delta }] : [];
   };
 

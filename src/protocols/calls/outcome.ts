@@ -1,9 +1,11 @@
+import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { CreatedRun, ResultReadOptions, RunResult } from "../../api/runs/joining/results.ts";
 import type { RunService } from "../../api/runs/service.ts";
+import type { ThreadService } from "../../api/threads/service.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
-import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 
 export interface Interrupt {
   id: string;
@@ -11,18 +13,33 @@ export interface Interrupt {
   value: JsonValue;
 }
 
-/** The end of a run. `values`: the state of the graph. */
+/** The end of a run. `values`: what LangGraph's `invoke` returns, unless the whole state was asked for. */
 export type Outcome =
   | { kind: "completed"; values: JsonObject }
   | { kind: "interrupted"; values: JsonObject; interrupts: readonly Interrupt[] }
   | { kind: "cancelled"; values: JsonObject }
   | { kind: "failed"; error: { error: string; message: string } };
 
+/** The fields of these names. */
+export const picked = (values: JsonObject, keys: readonly string[]): JsonObject => {
+  const kept = new Set(keys);
+  return Object.fromEntries(Object.entries(values).filter(([key]) => kept.has(key)));
+};
+
+const returnedOf = (state: JsonObject, outputKeys: RunResult["outputKeys"]): JsonObject =>
+  outputKeys === undefined ? state : picked(state, outputKeys);
+
 const asObject = (values: JsonValue): JsonObject =>
   typeof values === "object" && values !== null && !Array.isArray(values) ? values : { output: values };
 
-const outcomeOf = ({ status, text }: RunResult): Outcome => {
-  const { __error__: error, __interrupt__: interrupts, ...values } = asObject(JSON.parse(text) as JsonValue);
+export interface OutcomeOptions extends ResultReadOptions {
+  /** Also the channels that the graph keeps to itself. */
+  isWhole?: boolean;
+}
+
+const outcomeOf = ({ status, text, outputKeys }: RunResult, { isWhole }: OutcomeOptions): Outcome => {
+  const { __error__: error, __interrupt__: interrupts, ...state } = asObject(JSON.parse(text) as JsonValue);
+  const values = isWhole === true ? state : returnedOf(state, outputKeys);
   if (error !== undefined) return { kind: "failed", error: error as { error: string; message: string } };
   if (status === "interrupted") return { kind: "cancelled", values };
   if (Array.isArray(interrupts) && interrupts.length > 0)
@@ -30,19 +47,33 @@ const outcomeOf = ({ status, text }: RunResult): Outcome => {
   return { kind: "completed", values };
 };
 
-export interface Outcomes {
-  /** Waits for the end of a run that this request created. */
-  ofCreated(created: CreatedRun, options: ResultReadOptions): Promise<Outcome>;
-  /** Waits for the end of any run of the caller. Throws `runNotFound`. */
-  of(caller: Caller, selector: RunSelector, options: ResultReadOptions): Promise<Outcome>;
+export interface OutcomesParts {
+  authorize: Authorize;
+  joining: RunService["joining"];
+  states: Pick<ThreadService["states"], "valuesOfRun">;
 }
 
-export const createOutcomes = (joining: RunService["joining"]): Outcomes => ({
+export interface Outcomes {
+  /** Waits for the end of a run that this request created. */
+  ofCreated(created: CreatedRun, options: OutcomeOptions): Promise<Outcome>;
+  /** Waits for the end of any run of the caller. Throws `runNotFound`. */
+  of(caller: Caller, selector: RunSelector, options: OutcomeOptions): Promise<Outcome>;
+  /** What a run that goes on would return now. */
+  soFar(caller: Caller, selector: RunSelector, budget: ReadBudget): Promise<JsonObject>;
+}
+
+export const createOutcomes = ({ authorize, joining, states }: OutcomesParts): Outcomes => ({
   async ofCreated(created, options) {
     const result = await joining.result(created, options);
     // The values of a run in this process come without a read that asks for room.
     if (result.text.length >= LARGE_ANSWER_BYTES) await options.budget.reserve(result.text.length);
-    return outcomeOf(result);
+    return outcomeOf(result, options);
   },
-  of: async (caller, selector, options) => outcomeOf(await joining.join(caller, selector, options)),
+  of: async (caller, selector, options) => outcomeOf(await joining.join(caller, selector, options), options),
+  async soFar(caller, selector, budget) {
+    const { threadId, runId } = selector;
+    const visibility = await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
+    const { values, outputKeys } = await states.valuesOfRun(visibility, selector, budget);
+    return returnedOf(asObject(JSON.parse(values ?? "{}") as JsonValue), outputKeys);
+  },
 });

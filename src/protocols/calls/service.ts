@@ -26,7 +26,7 @@ export const createCallService = ({ database, authorize, assistants, runs, threa
     threads,
     start,
     withdraw: createWithdraw(start, runs.cancellation),
-    outcomes: createOutcomes(runs.joining),
+    outcomes: createOutcomes({ authorize, joining: runs.joining, states: threads.states }),
     tasks: createTasks(authorize, database),
     joining: runs.joining,
     cancellation: runs.cancellation,

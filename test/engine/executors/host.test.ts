@@ -63,6 +63,7 @@ test("a run whose values have no JSON form succeeds, as it does in the main proc
       throw new TypeError("a getter throws");
     },
     interrupts: undefined,
+    outputKeys: undefined,
   });
   if (result.kind !== "completed") return expect.fail(`it is ${result.kind}`);
   expect(() => result.values()).toThrow("a getter throws");
@@ -75,7 +76,7 @@ const askingTheLog = async (logged: () => Promise<void>) => {
     suspectsAtOnce: 0,
     execute: (_, sink) => ({
       result: Promise.resolve(sink.logged()).then(
-        () => ({ kind: "completed", values: () => undefined, interrupts: undefined }),
+        () => ({ kind: "completed", values: () => undefined, interrupts: undefined, outputKeys: undefined }),
         (error: unknown) => ({ kind: "failed", error }),
       ),
       stop: (reason) => void stopped.push(reason),
@@ -127,8 +128,13 @@ test("a graph's process stops an attempt whose events show that it has lost its 
   expect(stopped).toEqual([{ kind: "lease-lost" }]);
 });
 
-test("values and interrupts arrive unchanged", async () => {
-  const result = await resultThere({ kind: "completed", values: () => `{"a":1}`, interrupts: () => "[]" });
+test("values, interrupts and the keys of the output arrive unchanged", async () => {
+  const result = await resultThere({
+    kind: "completed",
+    values: () => `{"a":1}`,
+    interrupts: () => "[]",
+    outputKeys: ["a"],
+  });
   if (result.kind !== "completed") return expect.fail(`it is ${result.kind}`);
-  expect([result.values(), result.interrupts?.()]).toEqual([`{"a":1}`, "[]"]);
+  expect([result.values(), result.interrupts?.(), result.outputKeys]).toEqual([`{"a":1}`, "[]", ["a"]]);
 });

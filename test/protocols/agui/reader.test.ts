@@ -19,7 +19,7 @@ test("a reader translates an event of the run when the one before it was taken",
   const batches = [states as unknown as RunEvent[]];
   const slicer = createTimeSlicer(1_000);
   const reader = createAgUiReader({
-    translation: createTranslation({ threadId: "thread", runId: "run" }, slicer),
+    translation: createTranslation({ threadId: "thread", runId: "run" }, { slicer, outputKeys: undefined }),
     slicer,
     run: { next: async () => batches.shift() ?? "ended", close: () => undefined },
     outcome: async () => ({ kind: "completed", values: { step: EVENTS - 1 } }),
@@ -48,7 +48,7 @@ test("a reader sends small events together", async () => {
   const batches = [events as unknown as RunEvent[]];
   const slicer = createTimeSlicer(1_000);
   const reader = createAgUiReader({
-    translation: createTranslation({ threadId: "thread", runId: "run" }, slicer),
+    translation: createTranslation({ threadId: "thread", runId: "run" }, { slicer, outputKeys: undefined }),
     slicer,
     run: { next: async () => batches.shift() ?? "ended", close: () => undefined },
     outcome: async () => ({ kind: "completed", values: {} }),

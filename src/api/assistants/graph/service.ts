@@ -9,7 +9,7 @@ import type { References } from "../references.ts";
 export const createGraphService = (
   authorize: Authorize,
   references: References,
-  graphs: Pick<Graphs, "schemas" | "drawing" | "subgraphs">,
+  graphs: Pick<Graphs, "describe" | "drawing" | "subgraphs">,
 ) => {
   const findDeployed = async (caller: Caller, reference: string) => {
     const visibility = await authorize(caller, "assistants", "read", {
@@ -20,6 +20,11 @@ export const createGraphService = (
     return { graphId: graph_id, configuration: { ...config, context } };
   };
 
+  const describe = async (caller: Caller, reference: string) => {
+    const { graphId, configuration } = await findDeployed(caller, reference);
+    return await graphs.describe(graphId, configuration);
+  };
+
   return {
     /** `xray`: true draws all subgraphs; a number draws that many levels. */
     async drawing(caller: Caller, reference: string, xray: boolean | number): Promise<GraphDrawing> {
@@ -28,9 +33,10 @@ export const createGraphService = (
     },
 
     async schemas(caller: Caller, reference: string): Promise<GraphSchemas> {
-      const { graphId, configuration } = await findDeployed(caller, reference);
-      return await graphs.schemas(graphId, configuration);
+      return (await describe(caller, reference)).schemas;
     },
+
+    describe,
 
     /** Empty for an unknown namespace. */
     async subgraphs(

@@ -48,7 +48,11 @@ export interface RunResult {
   status: RunRow["status"] | "rolled-back";
   /** JSON of the final values, with `__interrupt__` for pending interrupts, or `__error__` alone. */
   text: string;
+  /** Of the values: see `outputKeysOf`. */
+  outputKeys: readonly string[] | undefined;
 }
+
+type Answer = Pick<RunResult, "text" | "outputKeys">;
 
 interface WaitOptions {
   execution?: Execution | undefined;
@@ -112,25 +116,30 @@ export const createRunResults = ({
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
     { budget }: ResultReadOptions,
-  ): Promise<string> => {
-    if (ended === undefined || ended.status === "rolled-back") {
-      return JSON.stringify({ __error__: { error: "RunRolledBack", message: "The run was rolled back." } });
-    }
-    if (ended.error !== null) return JSON.stringify({ __error__: ended.error });
+  ): Promise<Answer> => {
+    const failed = (error: JsonObject): Answer => ({
+      text: JSON.stringify({ __error__: error }),
+      outputKeys: undefined,
+    });
+    if (ended === undefined || ended.status === "rolled-back")
+      return failed({ error: "RunRolledBack", message: "The run was rolled back." });
+    if (ended.error !== null) return failed(ended.error);
     const here = "values" in ended ? ended : undefined;
     let values = here?.values();
     let interrupts = here?.interrupts?.();
+    let outputKeys = here?.outputKeys;
     if (values === undefined) {
       const left = await threads.states.valuesOfRun(everyThread, selector, budget);
       values = left.values ?? "{}";
+      ({ outputKeys } = left);
       // Otherwise the thread's interrupts belong to a later run.
       if (here === undefined && left.isHead)
         interrupts = listOf(await repository.interrupts(everyThread, selector.threadId));
-      if (interrupts !== undefined && left.isReturned) values = "{}";
+      if (interrupts !== undefined && outputKeys === undefined) values = "{}";
     }
-    if (interrupts === undefined) return values;
+    if (interrupts === undefined) return { text: values, outputKeys };
     const fields = values.startsWith("{") && values !== "{}" ? `${values.slice(0, -1)},` : "{";
-    return `${fields}"__interrupt__":${interrupts}}`;
+    return { text: `${fields}"__interrupt__":${interrupts}}`, outputKeys };
   };
 
   /** Retries: an error would make old clients create the run again. */
@@ -138,7 +147,7 @@ export const createRunResults = ({
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
     options: ResultReadOptions,
-  ): Promise<string> =>
+  ): Promise<Answer> =>
     retryPassing(() => makeAnswer(selector, ended, options), { forMs: RESULT_SECONDS * 1_000 });
 
   /**

@@ -92,9 +92,9 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const { row, execution } = created;
       const selector = { threadId: row.thread_id, runId: row.run_id };
       const ended = await waitForEnd(selector, { execution, known: row, signal: options.signal });
-      const text = await answer(selector, ended, options);
+      const answered = await answer(selector, ended, options);
       await forget(created);
-      return { status: ended?.status ?? "rolled-back", text };
+      return { status: ended?.status ?? "rolled-back", ...answered };
     },
 
     forget,
@@ -104,8 +104,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const visibility = await mayRead(caller, selector);
       if ((await repository.find(visibility, selector)) === undefined) throw runNotFound(selector.runId);
       const ended = await waitForEnd(selector, options);
-      const text = await answer(selector, ended, options);
-      return { status: ended?.status ?? "rolled-back", text };
+      return { status: ended?.status ?? "rolled-back", ...(await answer(selector, ended, options)) };
     },
 
     readCreated({ row }: CreatedRun): RunReader {

@@ -24,6 +24,10 @@ const NO_TASK = "00000000-0000-0000-0000-000000000000";
 /** Not a channel: only the interrupted node reads it. */
 const RESUME = "__resume__";
 
+/** Whether tasks of an unfinished step have written. */
+const isHalfDone = ({ pendingWrites }: StoredCheckpoint): boolean =>
+  pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
+
 /** Reads a state in one of the three ways of state.ts. */
 export const createStateFields = (
   checkpoints: Pick<CheckpointStorage, "saver" | "saverForRead">,
@@ -52,46 +56,56 @@ export const createStateFields = (
     }
   };
 
+  const fieldsOf = async (
+    thread: ThreadOfGraph,
+    graph: RunnableGraph | undefined,
+    stored: StoredCheckpoint,
+    { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
+  ): Promise<StateFields> => {
+    if (stored.createdAt === null) return unreadableFields(stored);
+    if (graph === undefined) return quietFields(stored, writeAllValues(stored));
+    const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
+    const isUpdatedByCommand = stored.pendingWrites.some(
+      ({ taskId, channel }) => taskId === NO_TASK && channel !== RESUME,
+    );
+    if (plan !== undefined && !isUpdatedByCommand) {
+      if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
+      if (!(isHead && isHalfDone(stored)) && !subgraphs && makesSnapshots(graph)) {
+        const fields = await snapshotOfTexts(graph, stored, plan);
+        if (fields !== undefined) return fields;
+      }
+    }
+    const checkpointId = isHead ? undefined : stored.checkpointId;
+    return await readByGraph(
+      thread,
+      configOf(thread.threadId, stored.checkpointNs, checkpointId),
+      subgraphs,
+      isHead ? finishedTasks(stored.pendingWrites) : undefined,
+    );
+  };
+
+  const valuesOf = async (
+    thread: ThreadOfGraph,
+    graph: RunnableGraph | undefined,
+    stored: StoredCheckpoint,
+  ): Promise<string> => {
+    if (graph === undefined) return writeAllValues(stored);
+    const plan = planFor(graph);
+    if (plan !== undefined) return writePlannedValues(stored, plan);
+    return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
+  };
+
   return {
     /** `isHead`: the newest state, in which the writes of an unfinished step count. */
-    async fieldsOf(
-      thread: ThreadOfGraph,
-      graph: RunnableGraph | undefined,
-      stored: StoredCheckpoint,
-      { isHead, subgraphs }: { isHead: boolean; subgraphs: boolean },
-    ): Promise<StateFields> {
-      if (stored.createdAt === null) return unreadableFields(stored);
-      if (graph === undefined) return quietFields(stored, writeAllValues(stored));
-      const plan = stored.checkpointNs === "" ? planFor(graph) : undefined;
-      const isUpdatedByCommand = stored.pendingWrites.some(
-        ({ taskId, channel }) => taskId === NO_TASK && channel !== RESUME,
-      );
-      if (plan !== undefined && !isUpdatedByCommand) {
-        if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
-        const isHalfDone = isHead && stored.pendingWrites.some(({ channel }) => !TASK_NOTES.has(channel));
-        if (!isHalfDone && !subgraphs && makesSnapshots(graph)) {
-          const fields = await snapshotOfTexts(graph, stored, plan);
-          if (fields !== undefined) return fields;
-        }
-      }
-      const checkpointId = isHead ? undefined : stored.checkpointId;
-      return await readByGraph(
-        thread,
-        configOf(thread.threadId, stored.checkpointNs, checkpointId),
-        subgraphs,
-        isHead ? finishedTasks(stored.pendingWrites) : undefined,
-      );
-    },
+    fieldsOf,
 
-    async valuesOf(
-      thread: ThreadOfGraph,
-      graph: RunnableGraph | undefined,
-      stored: StoredCheckpoint,
-    ): Promise<string> {
-      if (graph === undefined) return writeAllValues(stored);
-      const plan = planFor(graph);
-      if (plan !== undefined) return writePlannedValues(stored, plan);
-      return (await readByGraph(thread, configOf(thread.threadId, "", stored.checkpointId), false)).values;
-    },
+    /** Without the writes of an unfinished step. */
+    valuesOf,
+
+    /** Of the newest state, with the writes of an unfinished step. */
+    newestValuesOf: async (...state: Parameters<typeof valuesOf>): Promise<string> =>
+      isHalfDone(state[2])
+        ? (await fieldsOf(...state, { isHead: true, subgraphs: false })).values
+        : await valuesOf(...state),
   };
 };

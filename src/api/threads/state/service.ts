@@ -52,7 +52,7 @@ export const createStateService = (options: StateServiceOptions) => {
       budget: ReadBudget,
     ): Promise<ValuesOfRun> {
       const row = await repository.get(visibility, threadId);
-      if (row.untouched) return { values: null, isHead: true, isReturned: false };
+      if (row.untouched) return { values: null, isHead: true, outputKeys: undefined };
       return await reader.valuesOfRun({ visibility, threadId, graphId: row.graph_id }, runId, budget);
     },
 

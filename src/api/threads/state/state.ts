@@ -25,7 +25,7 @@ import { createStateFields } from "./fields.ts";
 import { unreadableFields } from "./snapshot.ts";
 import type { StateOutcome } from "./repository.ts";
 import { EMPTY_STATE, writeSelected, writeState, type StateFields } from "./state-json.ts";
-import type { RunnableGraph } from "../../../graphs/runnable-graph.ts";
+import { outputKeysOf } from "../../../graphs/runnable-graph.ts";
 import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
 
 export interface StateOptions {
@@ -70,8 +70,11 @@ export interface ValuesOfRun {
   values: string | null;
   /** The values are the thread's newest, and its interrupts are the run's. */
   isHead: boolean;
-  /** The graph is a function: its values are what a finished run returned. An interrupted run has returned nothing. */
-  isReturned: boolean;
+  /**
+   * Those of the values that LangGraph's `invoke` returns; none if the graph is not known. Undefined: the graph is a
+   * function. Its values are what a finished run returned; an interrupted run has returned nothing.
+   */
+  outputKeys: readonly string[] | undefined;
 }
 
 export interface HeadValuesOptions {
@@ -101,7 +104,7 @@ export const createStateReader = (
 ): StateReader => {
   const threadGraphs = createThreadGraphs(graphs, configurations);
   const { graphOf, configurationsOf, areKeysChannels } = threadGraphs;
-  const { fieldsOf, valuesOf } = createStateFields(checkpoints, threadGraphs);
+  const { fieldsOf, valuesOf, newestValuesOf } = createStateFields(checkpoints, threadGraphs);
 
   /**
    * The thread names the graph of its last created run, which may not have started. An imported state may name an
@@ -118,7 +121,7 @@ export const createStateReader = (
     thread: ThreadOfGraph,
     find: (budget: ReadBudget) => Promise<StoredCheckpoint | undefined>,
     budget: ReadBudget,
-    onGraph?: (graph: RunnableGraph | undefined) => void,
+    textOf: typeof valuesOf = valuesOf,
   ): Promise<string | null> => {
     let refusal: unknown;
     const reserve = async (bytes: number): Promise<void> => {
@@ -133,9 +136,7 @@ export const createStateReader = (
       const stored = await find({ reserve });
       if (stored === undefined) return null;
       const written = asWritten(thread, stored);
-      const graph = await graphOf(written);
-      onGraph?.(graph);
-      return await valuesOf(written, graph, stored);
+      return await textOf(written, await graphOf(written), stored);
     } catch (error) {
       if (error === refusal || isPassing(error)) throw error;
       logger.error(unread(error, thread.threadId), "the values of a thread can't be read");
@@ -177,11 +178,13 @@ export const createStateReader = (
         isHead = left === undefined;
         return left ?? head;
       };
-      let isReturned = false;
-      const values = await readValues(thread, find, budget, (graph) => {
-        isReturned = typeof graph?.outputChannels === "string";
+      let outputKeys: readonly string[] | undefined = [];
+      const values = await readValues(thread, find, budget, async (written, graph, stored) => {
+        if (graph !== undefined) outputKeys = outputKeysOf(graph);
+        // As the run returned them: with what had ended in a step that another task interrupted.
+        return isHead ? await newestValuesOf(written, graph, stored) : await valuesOf(written, graph, stored);
       });
-      return { values, isHead, isReturned };
+      return { values, isHead, outputKeys };
     },
 
     async outcome(thread) {

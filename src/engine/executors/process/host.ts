@@ -49,11 +49,12 @@ export const createHost = (options: HostOptions) => {
     const result = await execution.result;
     if (result.kind === "failed") return { kind: "failed", error: describeError(result.error, isLoss) };
     if (result.kind === "stopped" || result.kind === "refused") return result;
-    const { values, interrupts, lastUnsafe } = result;
+    const { values, interrupts, outputKeys, lastUnsafe } = result;
     return {
       kind: "completed",
       values: madeText(() => (wantsValues ? values() : undefined)),
       interrupts: interrupts === undefined ? undefined : madeText(interrupts),
+      outputKeys: wantsValues ? outputKeys : undefined,
       lastUnsafe,
     };
   };

@@ -74,6 +74,8 @@ export type SentResult =
       kind: "completed";
       values: MadeText<string | undefined>;
       interrupts: MadeText<string> | undefined;
+      /** Of the values, if they have a reader. */
+      outputKeys: readonly string[] | undefined;
       lastUnsafe: AttemptSaver["lastUnsafe"];
     }
   | { kind: "failed"; error: DescribedError }

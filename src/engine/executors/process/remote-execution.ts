@@ -32,11 +32,12 @@ const textOf = <Text>(made: MadeText<Text>): Text => {
 const toResult = (sent: SentResult): AttemptResult => {
   if (sent.kind === "failed") return { kind: "failed", error: restoreError(sent.error) };
   if (sent.kind === "stopped" || sent.kind === "refused") return sent;
-  const { values, interrupts, lastUnsafe } = sent;
+  const { values, interrupts, outputKeys, lastUnsafe } = sent;
   return {
     kind: "completed",
     values: () => textOf(values),
     interrupts: interrupts === undefined ? undefined : () => textOf(interrupts),
+    outputKeys,
     lastUnsafe,
   };
 };
