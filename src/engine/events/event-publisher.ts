@@ -31,6 +31,9 @@ export interface EventPublisher {
   wholeOf(chunk: unknown): StreamChunk;
   begin(graph: { streamTransformers?: unknown }): void;
   publish(chunk: StreamChunk): void;
+  /** In the mode `half-done`, an attempt that goes on within a step begins with the state of the ended tasks. */
+  readonly publishesHalfDone: boolean;
+  halfDone(state: { values: unknown; ended: readonly string[] }): void;
   /** Of the mode `events`. */
   publishInner(event: StreamEvent): void;
   /** Whether other clients see which interrupts the run answers. */
@@ -138,6 +141,8 @@ export const createEventPublisher = (
           else lifecycle.note(chunk, () => show(chunk));
           protocol?.convert(chunk);
         },
+    publishesHalfDone: asked.stream_mode.includes("half-done"),
+    halfDone: (state) => emit("half-done", () => toWireJson(state)),
     publishInner: (event) => emit("events", () => toWireJson(innerErrors?.shown(event) ?? event)),
     publishesAnswers: publishesProtocol,
     answered: (interruptIds) => protocol?.answered(interruptIds),

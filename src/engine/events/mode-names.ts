@@ -9,7 +9,7 @@ export const LANGGRAPH_MODES = [
   "tools",
 ] as const;
 
-/** All that clients of any version send, and `steps`. */
+/** All that clients of any version send, and two of our own. */
 export const STREAM_MODES: readonly string[] = [
   ...LANGGRAPH_MODES,
   "messages",
@@ -17,4 +17,5 @@ export const STREAM_MODES: readonly string[] = [
   "events",
   "lifecycle",
   "steps",
+  "half-done",
 ];

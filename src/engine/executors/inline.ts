@@ -23,6 +23,7 @@ import type {
 import { boundEvents, createEventIntake, type EventIntake } from "./event-intake.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { startRecording } from "./recording.ts";
+import { publishHalfDone } from "./half-done.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, interruptsAt, RefusedResumeError } from "./strict-resume.ts";
 
@@ -199,6 +200,7 @@ const startAttempt = (
     publisher.begin(resolved);
     if (resumes && publishesProtocol)
       publisher.reopen(await openSubgraphsOf({ threadId: run.thread_id, runId: run.run_id }));
+    if (resumes || kwargs.command?.resume != null) await publishHalfDone(publisher, resolved, options);
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
     await intake.execute(resolved, input, withBoundCallbacks(resolved, options));

@@ -51,7 +51,7 @@ const commonBody = (input: RunAgentInput): Body => {
     context: pick(props, "context"),
     multitask_strategy: pick(props, "multitask_strategy", "multitaskStrategy"),
     // Messages and custom events of subgraphs are included without being asked for.
-    stream_mode: ["values", "messages-tuple", "steps", "custom"],
+    stream_mode: ["values", "half-done", "messages-tuple", "steps", "custom"],
     stream_resumable: true,
     metadata: {
       [CLIENT_RUN_ID]: input.runId,

@@ -13,6 +13,7 @@ import { picked, type Interrupt, type Outcome } from "../calls/outcome.ts";
 import { speaksOne } from "./input.ts";
 import { roleOf, toAgUiMessages } from "./messages.ts";
 import { createOpenMessages } from "./open-messages.ts";
+import { createPageMessages } from "./page-messages.ts";
 import { createStateChanges } from "./state-changes.ts";
 
 /** Undefined if the graph keeps something else under this name. */
@@ -57,7 +58,7 @@ export const toAgUiInterrupt = ({ id, value }: Interrupt): AgUiInterrupt => {
   };
 };
 
-type Asked = Pick<RunAgentInput, "threadId" | "runId" | "protocolVersion" | "parentRunId">;
+type Asked = Pick<RunAgentInput, "threadId" | "runId" | "messages" | "protocolVersion" | "parentRunId">;
 
 export interface TranslationParts {
   slicer: TimeSlicer;
@@ -69,16 +70,20 @@ export interface TranslationParts {
 export const createTranslation = (asked: Asked, { slicer, outputKeys }: TranslationParts) => {
   const { threadId, runId, parentRunId } = asked;
   const isOne = speaksOne(asked);
+  const page = createPageMessages(asked.messages);
   let messages = createOpenMessages();
   let changes: ReturnType<typeof createStateChanges> | undefined;
   /** Names of nodes by their tasks. */
   const tasks = new Map<string, string>();
   /** The number of tasks, by node. */
   const active = new Map<string, number>();
+  /** Tasks that had ended before the attempt began. Set until its first task begins. */
+  let ended: ReadonlySet<unknown> = new Set();
+  let isHalfDone = false;
 
   /** Tasks of the same node that run at once are one step. */
   function* beginTask(id: string, name: string): Generator<Event> {
-    if (tasks.has(id)) return;
+    if (tasks.has(id) || ended.has(id)) return;
     tasks.set(id, name);
     const count = active.get(name) ?? 0;
     active.set(name, count + 1);
@@ -107,7 +112,7 @@ export const createTranslation = (asked: Asked, { slicer, outputKeys }: Translat
     const state: Event = { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values, outputKeys) };
     const kept = messagesIn(values);
     if (kept === undefined) return [state];
-    return [state, { type: EventType.MESSAGES_SNAPSHOT, messages: await toAgUiMessages(kept, slicer) }];
+    return [state, ...page.snapshots(await toAgUiMessages(kept, slicer))];
   };
 
   /** The first state of an attempt is what the client begins with; later ones are changes. */
@@ -152,18 +157,28 @@ export const createTranslation = (asked: Asked, { slicer, outputKeys }: Translat
           const closing = [...closeAll()];
           messages = createOpenMessages();
           changes = undefined;
+          ended = new Set();
+          isHalfDone = false;
           return closing;
         }
+        case "half-done": {
+          const { values, ended: ids } = data as { values: JsonValue; ended: string[] };
+          ended = new Set(ids);
+          isHalfDone = true;
+          return isJsonObject(values) ? await showState(values) : [];
+        }
         case "values":
-          return isJsonObject(data) ? await showState(data) : [];
+          // LangGraph shows the state once more, without what the ended tasks have written.
+          return isJsonObject(data) && !isHalfDone ? await showState(data) : [];
         case "messages": {
           const [message, metadata] = Array.isArray(data) ? data : [];
           return isJsonObject(message)
-            ? [...messages.add([message, isJsonObject(metadata) ? metadata : {}])]
+            ? page.noted(messages.add([message, isJsonObject(metadata) ? metadata : {}]))
             : [];
         }
         case "steps": {
           const [id, name] = [stringIn(data, "id"), stringIn(data, "name")];
+          isHalfDone = false;
           if (id === undefined || name === undefined || !isJsonObject(data)) return [];
           return [...(data["ended"] === true ? endTask(id) : beginTask(id, name))];
         }

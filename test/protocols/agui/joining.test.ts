@@ -122,6 +122,24 @@ test("a new page shows nothing, and its greeting starts no run", async () => {
   expect(textsOf(page)).toEqual(["How can I help?", "hi", "first", "second"]);
 });
 
+test.each(DIALECTS)(
+  "a page of %s that missed a turn shows this turn before its own next question",
+  async (dialect) => {
+    const page = aFront(url, "two-step", { dialect });
+    await page.run({ say: "one" });
+    const other = aFront(url, "two-step", { dialect, threadId: page.threadId });
+    await other.run();
+    await other.run({ say: "two" });
+    const events = await page.run({ say: "three" });
+    expect(textsOf(page)).toEqual(["one", "two", "three"].flatMap((text) => [text, "first", "second"]));
+    expect(page.messages.map(({ id }) => id)).toEqual(
+      (await api.state(page.threadId)).values.messages?.map(({ id }) => id),
+    );
+    // What the page has already is cut once.
+    expect(ofType(events, "MESSAGES_SNAPSHOT")).toHaveLength(3);
+  },
+);
+
 test("a thread whose messages were removed gets those of the page again", async () => {
   const page = aFront(url, "two-step");
   await page.run({ say: "x" });

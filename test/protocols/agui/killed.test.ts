@@ -22,11 +22,11 @@ afterEach(async () => {
 afterAll(() => database.drop());
 
 /** The official client leaves a rejection that nothing handles when its connection is cut. */
-const openStream = async (url: string, threadId: string) => {
-  const answer = await fetch(`${url}/agui/stuck-once`, {
+const openStream = async (url: string, threadId: string, graph = "stuck-once", content = "x") => {
+  const answer = await fetch(`${url}/agui/${graph}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ threadId, runId: "1", messages: [{ id: "1", role: "user", content: "x" }] }),
+    body: JSON.stringify({ threadId, runId: "1", messages: [{ id: "1", role: "user", content }] }),
   });
   const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
@@ -74,3 +74,41 @@ test.each(DIALECTS)(goesOn, async (dialect) => {
   expect(reloaded.messages.map(({ content }) => content)).toEqual(["x", "t0 t1 t2 ", "t0 t1 "]);
   expect(await apiOf(survivor).runs(threadId)).toMatchObject([{ status: "success", attempts: 2 }]);
 });
+
+test.each(DIALECTS)(
+  "a page of %s keeps the result of a tool that ended beside the killed one",
+  async (dialect) => {
+    doomed = spawnServer(["--config", AGUI_GRAPHS, "--port", "0"], {
+      DATABASE_URL: database.connectionString,
+      ...PATIENT_LEASES_ENVIRONMENT,
+    });
+    const threadId = randomUUID();
+    const url = await doomed.address();
+    const cut = await openStream(url, threadId, "two-tools", "stuck");
+    await cut.until('"TOOL_CALL_RESULT"', 1);
+    await eventually("the result is stored", async () => {
+      const { values } = await apiOf({ url }).state(threadId);
+      return values.messages?.length === 3;
+    });
+    await doomed.kill();
+    await expect(cut.until("RUN_FINISHED", 1)).rejects.toThrow("terminated");
+
+    survivor = await startTestServer({
+      connectionString: database.connectionString,
+      graphConfigFile: AGUI_GRAPHS,
+      ...PATIENT_LEASES,
+    });
+    const reloaded = aFront(survivor.url, "two-tools", { dialect, threadId });
+    const kept: boolean[] = [];
+    const hasResult = () => reloaded.messages.some(({ content }) => content === "seen");
+    const joined = reloaded.run({ onEvent: () => kept.push(hasResult()) });
+    await endLeases(survivor);
+    await joined;
+    expect(kept.slice(kept.indexOf(true))).not.toContain(false);
+    expect(reloaded.messages.map(({ content }) => content)).toEqual([
+      ...["stuck", "", "seen", "not asked"],
+      "used ask and look",
+    ]);
+    expect(await apiOf(survivor).runs(threadId)).toMatchObject([{ status: "success", attempts: 2 }]);
+  },
+);

@@ -19,7 +19,10 @@ test("a reader translates an event of the run when the one before it was taken",
   const batches = [states as unknown as RunEvent[]];
   const slicer = createTimeSlicer(1_000);
   const reader = createAgUiReader({
-    translation: createTranslation({ threadId: "thread", runId: "run" }, { slicer, outputKeys: undefined }),
+    translation: createTranslation(
+      { threadId: "thread", runId: "run", messages: [] },
+      { slicer, outputKeys: undefined },
+    ),
     slicer,
     run: { next: async () => batches.shift() ?? "ended", close: () => undefined },
     outcome: async () => ({ kind: "completed", values: { step: EVENTS - 1 } }),
@@ -48,7 +51,10 @@ test("a reader sends small events together", async () => {
   const batches = [events as unknown as RunEvent[]];
   const slicer = createTimeSlicer(1_000);
   const reader = createAgUiReader({
-    translation: createTranslation({ threadId: "thread", runId: "run" }, { slicer, outputKeys: undefined }),
+    translation: createTranslation(
+      { threadId: "thread", runId: "run", messages: [] },
+      { slicer, outputKeys: undefined },
+    ),
     slicer,
     run: { next: async () => batches.shift() ?? "ended", close: () => undefined },
     outcome: async () => ({ kind: "completed", values: {} }),
