@@ -83,6 +83,7 @@ test("of the questions in the state, only those that the run asked itself wait f
   const result: GraphResult = {
     ...{ kind: "completed", values: () => "{}" },
     interrupts: () => '[{"id":"open","value":"open"}]',
+    outputKeys: undefined,
   };
   const { outcome } = await outcomeOf(result, state);
   expect(JSON.parse(outcome.interrupts)).toEqual({ open: [{ id: "open", value: "open" }] });

@@ -154,9 +154,7 @@ const startAttempt = (
   });
 
   /** A failed flush shows when the run is ended. */
-  const keepProgress = async (): Promise<void> => {
-    await saver?.flush().catch(() => undefined);
-  };
+  const keepProgress = (): Promise<void> | undefined => saver?.flush().catch(() => undefined);
 
   let isGraphEnded = false;
   const graphEnded = (): void => {
