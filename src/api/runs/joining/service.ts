@@ -9,6 +9,7 @@ import { SEQ_PER_ATTEMPT } from "../../../engine/events/event-ids.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { EventLog, RunEvent } from "../../../engine/events/log.ts";
 import type { RunReader } from "../../../engine/events/readers/channel-reader.ts";
+import { withFailure } from "../../../engine/events/readers/failure-reader.ts";
 import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import { isTerminal } from "../record.ts";
@@ -144,17 +145,15 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       }
       // Fixed here: a short run may end before the log is read, and all its events would be skipped.
       const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
-      // A client that continues receives the error from the log.
-      const continues = after !== undefined && (held || row?.resumable === true);
-      return hub.read({
+      const reader = hub.read({
         ...selector,
         after: after ?? begin,
         resumable: row?.resumable ?? false,
         cameBeforeEnd: row !== undefined && !isTerminal(row.status),
-        ...(continues
-          ? {}
-          : { failureOf: () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }) }),
       });
+      // Such a client receives the error from the log.
+      if (after !== undefined && (held || row?.resumable)) return reader;
+      return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
     },
   };
 };

@@ -43,6 +43,8 @@ export const readChannel = ({
         }
         const events = channel.read(after);
         if (events === undefined) return "lost";
+        // Clients read the run's status at its error, so the end is stored first.
+        if (events.at(-1)?.event === "error" && !hasEnded()) events.pop();
         const last = events.at(-1);
         if (last !== undefined) {
           after = last.seq;

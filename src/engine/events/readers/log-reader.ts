@@ -34,6 +34,10 @@ const PAGE_BYTES = 256 * 1024;
 /** Longer than a failover. Afterwards the connection is dropped, and a resuming client gets 503. */
 const PATIENCE_SECONDS = 60;
 
+/** Without the error at the end: clients read the run's status then, so the end is stored first. */
+const beforeError = (events: RunEvent[]): RunEvent[] =>
+  events.at(-1)?.event === "error" ? events.slice(0, -1) : events;
+
 interface Poll {
   phase: RunPhase;
   events: RunEvent[];
@@ -118,18 +122,19 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           else logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
           return "lost";
         }
-        const last = found.events.at(-1);
+        const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
+        const events = hasEnded ? found.events : beforeError(found.events);
+        if (found.events.length > 0) isLogged = true;
+        const last = events.at(-1);
         if (last !== undefined) {
           cancelWait();
-          isLogged = true;
           after = Math.max(after ?? -1, last.seq);
-          const seen = found.events.filter(({ event }) => isOfWire(event, wire));
+          const seen = events.filter(({ event }) => isOfWire(event, wire));
           if (seen.length > 0) return seen;
           continue;
         }
         // The run may have begun and ended here during the query; then its events are only in memory.
         local ??= onLocal(after);
-        const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
         cameBeforeEnd ||= !hasEnded;
         const isLost =
           options.isUnlogged() ||

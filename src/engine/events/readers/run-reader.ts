@@ -5,13 +5,12 @@ import type { Logger } from "../../../platform/lib/logger.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import type { RunChannel } from "../channel.ts";
 import type { HeldChannels } from "../held-channels.ts";
-import type { EventLog, EventSource, RunEvent, RunPhase } from "../log.ts";
+import type { EventLog, EventSource, RunPhase } from "../log.ts";
 import type { RunSelector } from "../../queue/attempts.ts";
 import type { RunWatchers } from "../run-watchers.ts";
 import type { Turns } from "../turns.ts";
 import type { Wire } from "../wires.ts";
 import { readChannel, type RunReader } from "./channel-reader.ts";
-import { withFailure } from "./failure-reader.ts";
 import { readLog } from "./log-reader.ts";
 
 export interface ReadOptions extends RunSelector {
@@ -24,8 +23,6 @@ export interface ReadOptions extends RunSelector {
    */
   cameBeforeEnd?: boolean;
   wire?: Wire;
-  /** See withFailure. */
-  failureOf?: () => Promise<RunEvent | undefined>;
 }
 
 export interface HubOptions {
@@ -67,7 +64,7 @@ export const createReading = (
   const channelReader = (channel: RunChannel, after: number, wire: Wire, withOpening: boolean): RunReader =>
     readChannel({ channel, after, wire, withOpening, hasEnded: () => channels.hasEnded(channel) });
 
-  const readerOf = (options: ReadOptions): RunReader => {
+  return (options: ReadOptions): RunReader => {
     const { threadId, runId, after, resumable, cameBeforeEnd = false, wire = "first" } = options;
     const channel = channels.get(runId);
     if (channel !== undefined && readsMemory(channel, after, resumable)) {
@@ -112,6 +109,4 @@ export const createReading = (
       logger,
     });
   };
-
-  return (options: ReadOptions): RunReader => withFailure(readerOf(options), options.failureOf);
 };
