@@ -82,7 +82,7 @@ const PATH_PARAMETER_AT_MOST = 1_000;
 const FAULT = 500;
 
 /** Of every answer. Browsers must not guess types: an answer may repeat what a caller sent. */
-const headersOf = ({ id }: FastifyRequest) => ({ "x-request-id": id, "x-content-type-options": "nosniff" });
+const NOSNIFF = ["x-content-type-options", "nosniff"] as const;
 
 type Done = (error?: Error) => void;
 /** `isOpen`: no authentication. Default: as the API's route declares. */
@@ -171,7 +171,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     frameworkErrors(error, request, reply) {
       allowOriginOf(request, reply, options.cors);
       endRefusedSocket(request, reply);
-      answerError(error, request, reply.headers(headersOf(request)));
+      answerError(error, request, reply.header("x-request-id", request.id).header(...NOSNIFF));
     },
     clientErrorHandler: answerUnreadable,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: PATH_PARAMETER_AT_MOST },
@@ -191,12 +191,11 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   logRequests(app, options.logger, rules?.loggingHeaders);
   const { siteCheck } = options;
   app.addHook("onRequest", (request, reply, done) => {
-    reply.headers(headersOf(request));
+    reply.header("x-request-id", request.id).header(...NOSNIFF);
     try {
       // Must run before the CORS headers are set.
       const { method, headers } = request;
-      const isProbe = opennessOf(request) === "probe";
-      siteCheck?.assertFromHere({ method, headers, isProbe });
+      siteCheck?.assertFromHere({ method, headers, isProbe: opennessOf(request) === "probe" });
       done();
     } catch (error) {
       done(error as Error);

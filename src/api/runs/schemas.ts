@@ -8,6 +8,7 @@ import {
   goto,
   jsonObject,
   jsonValue,
+  noKnownMode,
   optional,
   page,
   queryBoolean,
@@ -49,13 +50,19 @@ const langsmithTracer = z.object({
   example_id: optional(uuid),
 });
 
-export const streamModes = withKnownMode(
-  z.union([storableText, z.array(storableText)]).nullish(),
-  STREAM_MODES,
-).describe("Unknown modes beside known ones emit nothing.");
-const streamMode = streamModes.transform((mode) =>
-  mode == null ? ["values"] : typeof mode === "string" ? [mode] : mode,
-);
+const givenModes = z.union([storableText, z.array(storableText)]).nullish();
+const MODES_NOTE = "Unknown modes beside known ones emit nothing.";
+export const streamModes = withKnownMode(givenModes, STREAM_MODES).describe(MODES_NOTE);
+/** Checks in the transformation: a refinement would cost each run five more calls. */
+const streamMode = givenModes
+  .transform((given, context) => {
+    const modes = given == null ? ["values"] : typeof given === "string" ? [given] : given;
+    let isKnown = modes.length === 0;
+    for (const mode of modes) isKnown ||= STREAM_MODES.includes(mode);
+    if (!isKnown) context.addIssue(noKnownMode(STREAM_MODES));
+    return modes;
+  })
+  .describe(MODES_NOTE);
 
 const commonFields = {
   assistant_id: storableText

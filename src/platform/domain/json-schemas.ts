@@ -134,6 +134,9 @@ export const uuid = z.guid({ error: "must be a UUID" }).toLowerCase();
 export const bodyOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((body) => body ?? {}, z.object(shape));
 
+export const noKnownMode = (known: readonly string[]): string =>
+  `must name at least one of ${known.map((mode) => `'${mode}'`).join(", ")}`;
+
 /**
  * Unknown modes beside known ones pass and emit nothing, because clients can be newer than the server. Unknown modes
  * alone would leave the stream empty without a reason.
@@ -145,9 +148,9 @@ export const withKnownMode = <Schema extends z.ZodType<string | string[] | null 
   schema.refine(
     (given) => {
       const modes = [given ?? []].flat();
-      return given == null || modes.length === 0 || modes.some((mode) => known.includes(mode));
+      return modes.length === 0 || modes.some((mode) => known.includes(mode));
     },
-    { error: `must name at least one of ${known.map((mode) => `'${mode}'`).join(", ")}` },
+    { error: noKnownMode(known) },
   );
 
 const CONFIG_KEYS = ["tags", "recursion_limit", "max_concurrency", "configurable"] as const;

@@ -6,7 +6,7 @@ import { readSchedule } from "../../../src/api/crons/schedule.ts";
  * Schedules around changes of clocks, against a model that lists each minute. Many schedules:
  * SCHEDULES=5000 npx vitest run test/api/crons/daylight-saving
  */
-const SCHEDULES = Number(process.env["SCHEDULES"] ?? 15);
+const SCHEDULES = Number(process.env["SCHEDULES"] ?? 8);
 /** Fixed for the usual number, so that the usual test is repeatable. */
 const SEED = process.env["SCHEDULES"] === undefined ? { seed: 40 } : {};
 
