@@ -31,6 +31,9 @@ export const answerOtherMethods = (app: FastifyInstance): void => {
     patterns ??= [...methodsOf].map(([path, methods]) => ({ pattern: patternOf(path), methods }));
     const [path = ""] = request.url.split("?");
     const matching = patterns.filter(({ pattern }) => pattern.test(path));
-    answerUnknownRoute(request, reply, [...new Set(matching.flatMap(({ methods }) => [...methods]))].sort());
+    const methods = new Set(matching.flatMap((each) => [...each.methods]));
+    // The route itself found nothing.
+    if (methods.has(request.method)) methods.clear();
+    answerUnknownRoute(request, reply, [...methods].sort());
   });
 };

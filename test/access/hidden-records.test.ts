@@ -85,7 +85,7 @@ test.each(
     await send(
       "me",
       method,
-      path.replace(/:(\w+)/g, (_parameter, name: string) => ids[name] ?? ""),
+      path.replace(/:(\w+)/g, (_parameter, name: string) => ids[name] ?? "none"),
       asked,
     );
   const [hidden, none] = [await ask(theirs), await ask(missing)];

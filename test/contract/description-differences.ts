@@ -287,11 +287,6 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "their specifications describe them, in several revisions; a refusal has a status of its own",
   },
   {
-    what: "`DELETE /mcp/`",
-    lines: /^DELETE \/mcp\/: is not there$/,
-    because: "its only answer is 404, as of any unknown route",
-  },
-  {
     what: "A2A over REST, and agent cards",
     lines:
       /^(GET|POST|DELETE) \/(a2a\/\{assistant_id\}\/.+|\.well-known\/agent-card\.json): is not in the contract$/,

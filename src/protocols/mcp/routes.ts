@@ -191,6 +191,12 @@ const messageRoutes =
       async (_request, reply) =>
         await reply.code(405).header("allow", "POST").send({ detail: "Send messages with POST." }),
     );
+
+    app.delete(
+      "/mcp",
+      { schema: { tags, summary: "End a session: there are none", response: { 404: errorAnswer } } },
+      async (_request, reply) => await reply.code(404).send({ detail: "There are no sessions to end." }),
+    );
   };
 
 const metadataRoutes =
