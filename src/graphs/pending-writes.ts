@@ -10,7 +10,7 @@ import type {
 } from "@langchain/langgraph-checkpoint";
 import { isPassing } from "../platform/database/passing-faults.ts";
 import { sqlState, StateStorageError } from "../platform/domain/errors.ts";
-import { makesSnapshots, type RunnableGraph } from "./runnable-graph.ts";
+import { stateOf, type RunnableGraph } from "./runnable-graph.ts";
 
 interface JudgedWrites {
   writes: CheckpointPendingWrite[];
@@ -53,14 +53,14 @@ const judge = async (
   all: CheckpointPendingWrite[],
   read: Read,
 ): Promise<JudgedWrites> => {
-  if (all.every(isNote) || !makesSnapshots(graph)) return { writes: all, refused: new Map() };
+  if (all.every(isNote)) return { writes: all, refused: new Map() };
   let tries = 0;
   /** Undefined if they are accepted. */
   const objectionTo = async (writes: CheckpointPendingWrite[]): Promise<unknown> => {
     const saved = { ...(await read()), pendingWrites: writes };
     tries += 1;
     try {
-      await graph._prepareStateSnapshot({ config: saved.config, saved, applyPendingWrites: true });
+      await stateOf(graph, saved, { appliesWrites: true });
       return undefined;
     } catch (error) {
       // Errors of the database while reading earlier checkpoints are not a reducer's.
@@ -116,15 +116,8 @@ const isInputRefused = async (
   refused: ReadonlyMap<string, unknown>,
   read: Read,
 ): Promise<boolean> => {
-  if (!makesSnapshots(graph)) return false;
   const saved = { ...(await read()), pendingWrites: [] };
-  const due = (await graph._prepareStateSnapshot({
-    config: saved.config,
-    saved,
-    applyPendingWrites: false,
-  })) as {
-    tasks: { id: string; name: string }[];
-  };
+  const due = await stateOf(graph, saved, { appliesWrites: false });
   return due.tasks.some(({ id, name }) => name === INPUT && refused.has(id));
 };
 

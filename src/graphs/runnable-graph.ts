@@ -1,7 +1,12 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { StateSnapshot } from "@langchain/langgraph";
-import type { BaseCheckpointSaver, BaseStore, CheckpointListOptions } from "@langchain/langgraph-checkpoint";
+import type {
+  BaseCheckpointSaver,
+  BaseStore,
+  CheckpointListOptions,
+  CheckpointTuple,
+} from "@langchain/langgraph-checkpoint";
 import { growIds } from "./growing-ids.ts";
 
 /**
@@ -47,18 +52,6 @@ export const outputKeysOf = ({
   outputChannels,
 }: Pick<RunnableGraph, "outputChannels">): readonly string[] | undefined =>
   typeof outputChannels === "string" ? undefined : outputChannels;
-
-/** Internal to LangGraph: turns a checkpoint into a state. */
-export interface SnapshotMaker {
-  _prepareStateSnapshot(options: {
-    config: RunnableConfig;
-    saved: unknown;
-    applyPendingWrites: boolean;
-  }): Promise<unknown>;
-}
-
-export const makesSnapshots = (graph: object): graph is SnapshotMaker =>
-  "_prepareStateSnapshot" in graph && typeof graph._prepareStateSnapshot === "function";
 
 export interface GraphRunOptions extends RunnableConfig {
   context?: unknown;
@@ -169,6 +162,30 @@ export function boundCopy(
   if (beforeStep !== undefined) delaySteps(copy as RunnableGraph & SteppingGraph, beforeStep);
   return copy;
 }
+
+/**
+ * The state that LangGraph shows of a checkpoint of the root graph, which need not be stored like this.
+ * @param saved a tuple of a checkpointer
+ */
+export const stateOf = (
+  graph: RunnableGraph,
+  saved: Pick<CheckpointTuple, "config" | "checkpoint">,
+  { appliesWrites }: { appliesWrites: boolean },
+): Promise<StateSnapshot> => {
+  const stored = graph.checkpointer;
+  const checkpointer: Partial<BaseCheckpointSaver> = {
+    getTuple: () => Promise.resolve(saved as CheckpointTuple),
+    ...(typeof stored === "object" && {
+      // Older savers have none, and LangGraph asks only for delta channels.
+      getDeltaChannelHistory: (asked) => stored.getDeltaChannelHistory(asked),
+    }),
+  };
+  const { thread_id, checkpoint_ns, checkpoint_id } = saved.config.configurable as Record<string, string>;
+  const reading = boundCopy(graph, { checkpointer: checkpointer as BaseCheckpointSaver });
+  // LangGraph applies the pending writes unless an id is given.
+  const place = appliesWrites ? { thread_id, checkpoint_ns } : { thread_id, checkpoint_ns, checkpoint_id };
+  return reading.getState({ configurable: place });
+};
 
 /** Merges bound callbacks, because LangGraph before 1.1 replaces them by the run's. `graph`: a copy for this run. */
 export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOptions): GraphRunOptions => {

@@ -3,7 +3,7 @@ import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import type { CheckpointStorage, StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import { finishedTasks, withErrors } from "../../../graphs/pending-writes.ts";
-import { makesSnapshots, type RunnableGraph } from "../../../graphs/runnable-graph.ts";
+import type { RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import { StateStorageError } from "../../../platform/domain/errors.ts";
 import {
   configOf,
@@ -70,7 +70,7 @@ export const createStateFields = (
     );
     if (plan !== undefined && !isUpdatedByCommand) {
       if (isQuiet(stored, plan)) return quietFields(stored, writePlannedValues(stored, plan));
-      if (!(isHead && isHalfDone(stored)) && !subgraphs && makesSnapshots(graph)) {
+      if (!(isHead && isHalfDone(stored)) && !subgraphs) {
         const fields = await snapshotOfTexts(graph, stored, plan);
         if (fields !== undefined) return fields;
       }

@@ -1,6 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StoredCheckpoint } from "../../../state/checkpoints/types.ts";
-import type { SnapshotMaker } from "../../../graphs/runnable-graph.ts";
+import { stateOf, type RunnableGraph } from "../../../graphs/runnable-graph.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { ownField } from "../../../platform/lib/names.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
@@ -119,7 +119,7 @@ const parsed = (text: string | undefined): unknown => (text === undefined ? unde
 
 /** Undefined if LangGraph tried to read a value. */
 export const snapshotOfTexts = async (
-  graph: SnapshotMaker,
+  graph: RunnableGraph,
   stored: StoredCheckpoint,
   plan: GraphPlan,
 ): Promise<StateFields | undefined> => {
@@ -152,8 +152,7 @@ export const snapshotOfTexts = async (
     ]),
   };
   try {
-    const snapshot = await graph._prepareStateSnapshot({ config, saved, applyPendingWrites: false });
-    return snapshotFields(snapshot as Snapshot);
+    return snapshotFields((await stateOf(graph, saved, { appliesWrites: false })) as Snapshot);
   } catch {
     // A user's cache key or an unknown version of LangGraph needs real values.
     return undefined;

@@ -4,8 +4,7 @@
  *
  * 1. No node is due (threads that are not interrupted): the values are the channels' texts.
  *
- * 2. A node is due (histories, interrupted threads): `_prepareStateSnapshot` gets a `ValueText` for each value, because
- * it reads none.
+ * 2. A node is due (histories, interrupted threads): `getState` gets a `ValueText` for each value, because it reads none.
  *
  * 3. Values must be computed (writes of an unfinished step or a command, other channels, subgraphs): `getState` reads
  * the revived checkpoint.
