@@ -4,6 +4,7 @@ import {
   type GetOperation,
   type Item,
   type ListNamespacesOperation,
+  type MatchCondition,
   type Operation,
   type OperationResults,
   type PutOperation,
@@ -40,6 +41,8 @@ const searchItemOf = (item: FoundItem): SearchItem =>
   item.score === undefined ? itemOf(item) : { ...itemOf(item), score: item.score };
 
 const SEARCHED_BY_DEFAULT = 10;
+/** As in LangGraph. */
+const LISTED_BY_DEFAULT = 100;
 
 /**
  * LangGraph's store for nodes (`config.store`, `runtime.store`). `stop()` closes nothing, because the server owns the
@@ -110,6 +113,50 @@ export class PostgresStore extends BaseStore {
     await items.put(visibility, puts);
     await repository.delete(visibility, deletes);
     return results as OperationResults<Operations>;
+  }
+
+  /* Newer base classes refuse colons in labels. The API takes colons, so only the rules of `batch` apply. */
+
+  override async get(namespace: string[], key: string): Promise<Item | null> {
+    const [item] = await this.batch<[GetOperation]>([{ namespace, key }]);
+    return item;
+  }
+
+  override async search(
+    namespacePrefix: string[],
+    options: Omit<SearchOperation, "namespacePrefix"> = {},
+  ): Promise<SearchItem[]> {
+    const [items] = await this.batch<[SearchOperation]>([{ ...options, namespacePrefix }]);
+    return items;
+  }
+
+  override async put(
+    namespace: string[],
+    key: string,
+    value: Record<string, unknown>,
+    index?: PutOperation["index"],
+  ): Promise<void> {
+    await this.batch<[PutOperation]>([{ namespace, key, value, index }]);
+  }
+
+  override async delete(namespace: string[], key: string): Promise<void> {
+    await this.batch<[PutOperation]>([{ namespace, key, value: null }]);
+  }
+
+  override async listNamespaces({
+    prefix,
+    suffix,
+    maxDepth,
+    limit = LISTED_BY_DEFAULT,
+    offset = 0,
+  }: Parameters<BaseStore["listNamespaces"]>[0] = {}): Promise<string[][]> {
+    const matchConditions: MatchCondition[] = [];
+    if (prefix !== undefined) matchConditions.push({ matchType: "prefix", path: prefix });
+    if (suffix !== undefined) matchConditions.push({ matchType: "suffix", path: suffix });
+    const [namespaces] = await this.batch<[ListNamespacesOperation]>([
+      { matchConditions, maxDepth, limit, offset },
+    ]);
+    return namespaces;
   }
 
   #readOf({ namespace, key }: GetOperation): ItemRead {

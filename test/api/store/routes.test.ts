@@ -61,6 +61,17 @@ describe("/store", () => {
     }
   });
 
+  it("stores, finds and deletes items with colons in labels, which new releases of LangGraph refuse in nodes", async () => {
+    expect((await put({ namespace: ["a:b", "c"], key: "k", value: {} })).status).toBe(204);
+    expect((await get("namespace=a:b.c&key=k")).body).toMatchObject({ namespace: ["a:b", "c"] });
+    expect((await search({ namespace_prefix: ["a:b"] })).body).toMatchObject({ items: [{ key: "k" }] });
+    expect((await namespaces({ prefix: ["a:b"] })).body).toEqual({ namespaces: [["a:b", "c"]] });
+    await request(app.server)
+      .delete("/store/items")
+      .send({ namespace: ["a:b", "c"], key: "k" });
+    expect((await get("namespace=a:b.c&key=k")).body).toBeNull();
+  });
+
   it("answers null with 200 for a missing item", async () => {
     for (const query of ["namespace=users.ada&key=likes", "key=likes", "namespace=&key=likes"]) {
       const answer = await get(query);
