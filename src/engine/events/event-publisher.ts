@@ -6,9 +6,11 @@ import { createLifecycle, LIFECYCLE_MODES, type Failure } from "./lifecycle.ts";
 import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
 import { envelopeOf, isEnvelope } from "./protocol/checkpoints.ts";
+import { createOrigins } from "./origins.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
 import type { OpenSubgraph } from "./protocol/open-subgraphs.ts";
 import type { GraphEnd, WhenReadable } from "./protocol/subgraphs.ts";
+import { createRootMessages } from "./root-messages.ts";
 import type { TransformerFactories } from "./protocol/transformers.ts";
 
 export interface AskedModes {
@@ -51,21 +53,33 @@ export interface EventPublisher {
   settled(): Promise<void> | undefined;
 }
 
-/**
- * In these modes LangGraph also sends chunks of subgraphs that were not requested, without their namespace.
- */
-const OF_ALL_GRAPHS = new Set(["messages", "custom", "tools"]);
-
 /** LangGraph before 1.0 names the root by an empty segment. */
 const fromRoot = (chunk: StreamChunk): StreamChunk => {
   const [[first, ...deeper], mode, payload] = chunk;
   return first === "" && deeper.length === 0 ? [[], mode, payload] : chunk;
 };
 
-const withoutSubgraphs = (chunk: StreamChunk): StreamChunk | undefined => {
-  const [namespace, mode, payload] = chunk;
-  if (namespace.length === 0) return chunk;
-  return OF_ALL_GRAPHS.has(mode) ? [[], mode, payload] : undefined;
+/**
+ * Without subgraphs, LangGraph sends `custom` of all graphs, without their namespace. Before 1.7, messages and tools, too;
+ * their namespace is then the task's.
+ */
+const isOfAllGraphs = ([namespace, mode]: StreamChunk, task: readonly string[]): boolean =>
+  mode === "custom" || ((mode === "messages" || mode === "tools") && namespace.length === task.length);
+
+/** Shows what LangGraph sends without subgraphs, of chunks with them. */
+const createWithoutSubgraphs = (show: (chunk: StreamChunk) => void) => {
+  const rootMessages = createRootMessages();
+  return {
+    noteReturned: rootMessages.noteReturned,
+    show(chunk: StreamChunk, task: readonly string[]): void {
+      const [namespace, mode, payload] = chunk;
+      if (namespace.length === 0) {
+        rootMessages.before(chunk).forEach(show);
+        show(chunk);
+      } else if (isOfAllGraphs(chunk, task)) show([[], mode, payload]);
+      else if (mode === "messages") rootMessages.hide((payload as [{ id?: string }])[0]);
+    },
+  };
 };
 
 /** LangGraph sends the checkpoint's id before the event with its state. */
@@ -100,16 +114,19 @@ export const createEventPublisher = (
   const protocol = publishesProtocol
     ? createProtocolConverter(emit, langGraph.includes("checkpoints"), whenReadable)
     : undefined;
-  const messageIds = langGraph.includes("messages") || publishesProtocol ? [createMessageIds()] : [];
   const isMore = (marking ?? lifecycle ?? protocol) !== undefined;
-  const show = (chunk: StreamChunk): void => {
-    const shown = asked.stream_subgraphs || !isMore ? chunk : withoutSubgraphs(chunk);
-    if (shown !== undefined) convert(shown);
-  };
+  const withoutSubgraphs = isMore && !asked.stream_subgraphs ? createWithoutSubgraphs(convert) : undefined;
+  const messageIds =
+    langGraph.includes("messages") || publishesProtocol
+      ? [createMessageIds(langGraph.includes("messages") ? withoutSubgraphs?.noteReturned : undefined)]
+      : [];
+  const tools = protocol !== undefined || (withoutSubgraphs !== undefined && langGraph.includes("tools"));
+  const origins = createOrigins();
   const innerErrors = events ? createInnerErrors() : undefined;
   const callbacks = [
     ...messageIds,
     ...(protocol === undefined ? [] : [protocol.handler]),
+    ...(tools ? [origins.handler] : []),
     ...(innerErrors === undefined ? [] : [innerErrors.handler]),
   ];
   return {
@@ -137,9 +154,12 @@ export const createEventPublisher = (
       ? convert
       : (chunk) => {
           marking?.note(chunk);
-          if (lifecycle === undefined) show(chunk);
-          else lifecycle.note(chunk, () => show(chunk));
-          protocol?.convert(chunk);
+          const task = origins.taskOf(chunk);
+          const show = () =>
+            withoutSubgraphs === undefined ? convert(chunk) : withoutSubgraphs.show(chunk, task);
+          if (lifecycle === undefined) show();
+          else lifecycle.note(chunk, show);
+          protocol?.convert(chunk, task);
         },
     publishesHalfDone: asked.stream_mode.includes("half-done"),
     halfDone: (state) => emit("half-done", () => toWireJson(state)),

@@ -22,9 +22,11 @@ const giveId = (value: unknown): void => {
 
 const giveIds = (value: unknown): void => (Array.isArray(value) ? value.forEach(giveId) : giveId(value));
 
+type OnReturned = (output: unknown, metadata: Readonly<Record<string, unknown>>) => void;
+
 /**
  * Gives each message that a node returns its own id. LangGraph's mode `messages` gives them all the same id
- * (1.4.18), so the reducer keeps only the last one. `awaitHandlers`: LangGraph's own handler must run later.
+ * (before 1.7), so the reducer keeps only the last one. `awaitHandlers`: LangGraph's own handler must run later.
  */
 class MessageIdsHandler extends BaseCallbackHandler {
   override name = "ThreadloomMessageIds";
@@ -33,7 +35,11 @@ class MessageIdsHandler extends BaseCallbackHandler {
   override ignoreRetriever = true;
   override ignoreAgent = true;
   readonly [STREAMED_MESSAGES] = new Set<string>();
-  private readonly nodes = new Set<string>();
+  private readonly nodes = new Map<string, Readonly<Record<string, unknown>>>();
+
+  constructor(private readonly onReturned: OnReturned | undefined) {
+    super();
+  }
 
   override handleChainStart(
     _chain: unknown,
@@ -46,13 +52,16 @@ class MessageIdsHandler extends BaseCallbackHandler {
     name?: string,
   ): void {
     if (name !== undefined && name === metadata?.langgraph_node && !tags?.includes(HIDDEN_TAG))
-      this.nodes.add(runId);
+      this.nodes.set(runId, { tags, name, ...metadata });
   }
 
   override handleChainEnd(outputs: unknown, runId: string): void {
-    if (!this.nodes.delete(runId)) return;
+    const metadata = this.nodes.get(runId);
+    if (metadata === undefined) return;
+    this.nodes.delete(runId);
     giveIds(outputs);
     if (isObject(outputs) && !Array.isArray(outputs)) Object.values(outputs).forEach(giveIds);
+    this.onReturned?.(outputs, metadata);
   }
 
   override handleChainError(_error: unknown, runId: string): void {
@@ -60,4 +69,6 @@ class MessageIdsHandler extends BaseCallbackHandler {
   }
 }
 
-export const createMessageIds = (): BaseCallbackHandler => new MessageIdsHandler();
+/** `onReturned`: called before LangGraph sends the messages. `metadata`: as LangGraph sends them. */
+export const createMessageIds = (onReturned?: OnReturned): BaseCallbackHandler =>
+  new MessageIdsHandler(onReturned);

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { MemorySaver, type StateSnapshot } from "@langchain/langgraph";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
@@ -7,6 +8,7 @@ import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 import { waitingStatements } from "../../helpers/locks.ts";
+import { graph as nested } from "../threads/graphs/nested-approval.ts";
 
 let server: TestServer;
 let api: Api;
@@ -60,19 +62,28 @@ test("a function that asks answers with its question alone, not with what it ret
   expect((await api.state(threadId)).values).toEqual({ doubled: 2, answer: "yes" });
 });
 
-test("a run from a subgraph's checkpoint forks the thread, also at its newest state, as LangGraph does", async () => {
+test("a run from a subgraph's checkpoint forks the thread as LangGraph does, at its newest state and before", async () => {
   const threadId = await api.aThread();
-  const ask = (body: object) =>
-    api.post(`/threads/${threadId}/runs/wait`, { assistant_id: "nested-approval", ...body });
-  await ask({ input: { request: "a refund" } });
-  const sources = async (): Promise<unknown[]> => {
-    const { body } = await api.post<{ metadata: { source: string } }[]>(`/threads/${threadId}/history`, {});
-    return body.map(({ metadata }) => metadata.source);
+  const library = nested.builder.compile({ checkpointer: new MemorySaver() });
+  const config = { configurable: { thread_id: threadId } };
+  const input = { text: "a refund" };
+
+  const runBoth = async (body: { input: object | null; checkpoint?: object }, at: object = {}) => {
+    await api.post(`/threads/${threadId}/runs/wait`, { assistant_id: "nested-approval", ...body });
+    await library.invoke(body.input as never, { configurable: { ...config.configurable, ...at } });
+    const sources: unknown[] = [];
+    for await (const { metadata } of library.getStateHistory(config)) sources.push(metadata?.source);
+    expect((await api.history(threadId)).map(({ metadata }) => metadata["source"])).toEqual(sources);
+    return sources;
   };
-  const before = await sources();
+  await runBoth({ input });
   const { body: state } = await api.get<{ tasks: { state: { checkpoint: object } }[] }>(
     `/threads/${threadId}/state?subgraphs=true`,
   );
-  await ask({ input: null, checkpoint: state.tasks[0]!.state.checkpoint });
-  expect(await sources()).toEqual(["fork", ...before]);
+  const [task] = (await library.getState(config, { subgraphs: true })).tasks;
+  const inside = (task?.state as StateSnapshot).config.configurable as object;
+  const asked = { input: null, checkpoint: state.tasks[0]!.state.checkpoint };
+  await runBoth(asked, inside);
+  await runBoth({ input });
+  expect(await runBoth(asked, inside)).toContain("fork");
 });

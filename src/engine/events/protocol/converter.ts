@@ -15,10 +15,9 @@ import { createTransformers, type TransformerFactories, type Transformers } from
  */
 export const PROTOCOL_MODES = ["values", "updates", "messages", "tools", "custom", "tasks"] as const;
 
-/** In `messages` and `tools` the namespace ends with the task; in other modes with the graph. */
-const taskOf = (namespace: readonly string[]): { graph: string[]; node: string | undefined } => {
-  const graph = namespace.slice(0, -1);
-  const [node] = (namespace.at(-1) ?? "").split(":");
+const placeOf = (task: readonly string[]): { graph: string[]; node: string | undefined } => {
+  const graph = task.slice(0, -1);
+  const [node] = (task.at(-1) ?? "").split(":");
   return { graph, node: node === "" ? undefined : node };
 };
 
@@ -79,7 +78,8 @@ export const createProtocolConverter = (
     },
     /** Undefined without transformers. Rejects with their error. */
     settled: (): Promise<void> | undefined => settled,
-    convert([namespace = [], mode, payload]: StreamChunk): void {
+    /** `task`: of a message or a tool. */
+    convert([namespace = [], mode, payload]: StreamChunk, task: readonly string[] = namespace): void {
       if (!isOfWaiting(namespace, mode)) publishWaiting();
       switch (mode) {
         case "values": {
@@ -109,9 +109,9 @@ export const createProtocolConverter = (
         case "custom":
           return publishCustom(publish, subgraphs.pathAround(namespace), payload);
         case "messages":
-          return messages.add(payload, subgraphs.pathAround(taskOf(namespace).graph));
+          return messages.add(payload, subgraphs.pathAround(placeOf(task).graph));
         case "tools": {
-          const { graph, node } = taskOf(namespace);
+          const { graph, node } = placeOf(task);
           return publishTool(publish, subgraphs.pathAround(graph), node, payload);
         }
       }

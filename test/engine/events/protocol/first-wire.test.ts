@@ -1,7 +1,9 @@
 import { AIMessage } from "@langchain/core/messages";
+import { tool } from "@langchain/core/tools";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { requestModes } from "../../../../src/engine/events/modes.ts";
 import type { RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
 import { publishRun, type PublishedEvents } from "./publish-run.ts";
@@ -10,13 +12,24 @@ import { publishRun, type PublishedEvents } from "./publish-run.ts";
 
 const INPUT = { messages: [{ id: "hello", role: "user", content: "hello" }] };
 
+const lookUp = tool(({ word }: { word: string }) => `${word}: a star`, {
+  name: "look_up",
+  schema: z.object({ word: z.string() }),
+});
+
 const inner = new StateGraph(MessagesAnnotation)
+  .addNode("look", async (_, config) => {
+    await lookUp.invoke({ type: "tool_call", name: "look_up", id: "call_1", args: { word: "sun" } }, config);
+    await lookUp.invoke({ word: "moon" }, config);
+    return {};
+  })
   .addNode("speak", async ({ messages }, { writer }) => {
     writer?.({ name: "inside" });
     const answer = await new FakeListChatModel({ responses: ["abc"] }).invoke(messages);
     return { messages: [new AIMessage({ id: "inner", content: answer.text })] };
   })
-  .addEdge(START, "speak")
+  .addEdge(START, "look")
+  .addEdge("look", "speak")
   .compile();
 
 const aGraph = (): RunnableGraph =>
@@ -74,6 +87,26 @@ describe.each([false, true])("with stream_subgraphs: %s", (stream_subgraphs) => 
       );
       expect(sameIds(followed as PublishedEvents)).toEqual(sameIds(alone as PublishedEvents));
       expect(followed?.protocol.length).toBeGreaterThan(0);
+    },
+  );
+
+  test.each([...ALL_MODES.map((mode) => [mode]), ALL_MODES])(
+    "a client may also ask for lifecycles, or to resume, and gets the same events: %s",
+    async (...stream_mode) => {
+      const run = (further: object) =>
+        publishRun(aGraph(), INPUT, {
+          asked: { stream_mode, stream_subgraphs, ...further },
+          publishesProtocol: false,
+          configurable: { thread_id: "1" },
+        });
+      const [alone, withLifecycles, resumable] = await Promise.all(
+        [{}, { stream_mode: [...stream_mode, "lifecycle"] }, { resumable: true }].map(run),
+      );
+      const events = withLifecycles?.first.filter(([event]) => !event.startsWith("lifecycle"));
+      expect(sameIds({ ...withLifecycles, first: events } as PublishedEvents)).toEqual(
+        sameIds(alone as PublishedEvents),
+      );
+      expect(sameIds(resumable as PublishedEvents)).toEqual(sameIds(alone as PublishedEvents));
     },
   );
 });
