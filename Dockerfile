@@ -10,6 +10,7 @@ FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY graphs/package.json ./graphs/package.json
+COPY .ci/oldest-langgraph/package.json ./.ci/oldest-langgraph/package.json
 # Asked by `npm ci`; without Vite it builds nothing.
 COPY console/build.js ./console/build.js
 # The binaries of the embedded PostgreSQL (60 MB) are of no use here. They can't be omitted as optional packages
@@ -21,6 +22,7 @@ FROM ${NODE_IMAGE} AS console
 WORKDIR /app
 COPY package.json package-lock.json tsconfig.json ./
 COPY graphs/package.json ./graphs/package.json
+COPY .ci/oldest-langgraph/package.json ./.ci/oldest-langgraph/package.json
 COPY console ./console
 RUN npm ci --no-audit --no-fund && npm run build:console
 

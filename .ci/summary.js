@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-const SCRIPTS = ["fast", "slow", "node-24"];
+const SCRIPTS = ["fast", "slow", "oldest", "node-24"];
 
 /** The results of one run of tests; undefined if it crashed before it wrote any. */
 function resultsOf(file) {

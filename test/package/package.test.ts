@@ -14,9 +14,9 @@ import {
 
 /** Each as in a project whose lock file is as old as its LangGraph. */
 const VERSIONS: readonly [version: string, dependencies: Record<string, string>][] = [
-  ["0.4", { "@langchain/langgraph": "0.4.9", "@langchain/core": "0.3.80" }],
-  ["1.0", { "@langchain/langgraph": "1.0.7", "@langchain/core": "1.1.49" }],
-  ["of this repository", { "@langchain/langgraph": "1.4.18", "@langchain/core": "1.2.13" }],
+  ["1.4.4, the oldest,", { "@langchain/langgraph": "1.4.4", "@langchain/core": "1.1.49" }],
+  ["1.4.18", { "@langchain/langgraph": "1.4.18", "@langchain/core": "1.2.13" }],
+  ["of this repository", { "@langchain/langgraph": "1.7.3", "@langchain/core": "1.4.0" }],
   ["newest", { "@langchain/langgraph": "1", "@langchain/core": "1" }],
 ];
 
@@ -65,7 +65,7 @@ test("serves the graph of a workspace package with its own LangGraph, and finds 
       name: "agent",
       version: "1.0.0",
       type: "module",
-      dependencies: { "@langchain/langgraph": "0.4.9", "@langchain/core": "0.3.80" },
+      dependencies: { "@langchain/langgraph": "1.4.4", "@langchain/core": "1.1.49" },
     },
     "packages/agent/agent.js": await agentText("module"),
     "langgraph.json": { graphs: { agent: "./packages/agent/agent.js:graph" } },

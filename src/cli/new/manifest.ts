@@ -3,8 +3,8 @@ import { ENDINGS, TEMPLATE_HINTS, TEMPLATE_QUESTIONS, type Language, type Templa
 
 /** This package's own tests use these versions. */
 const DEPENDENCIES: Readonly<Record<string, string>> = {
-  "@langchain/core": "^1.2.13",
-  "@langchain/langgraph": "^1.4.18",
+  "@langchain/core": "^1.4.0",
+  "@langchain/langgraph": "^1.7.3",
   zod: "^4.6.7",
 };
 const FOR_TYPESCRIPT: Readonly<Record<string, string>> = {

@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
 import type * as Sdk from "@langchain/langgraph-sdk";
-import type { MessagesEvent } from "@langchain/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api, type Message } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
@@ -177,7 +176,7 @@ test.each(["sdk-1.9", "sdk-1.11", "@langchain/langgraph-sdk", "sdk-1.15"])(
     const assembler = new MessageAssembler();
     const frames = await framesOf(turn({ callback: "never", calls: true }));
     const grown = frames.flatMap((frame) => {
-      const update = assembler.consume(frame as unknown as MessagesEvent);
+      const update = assembler.consume(frame as unknown as Parameters<typeof assembler.consume>[0]);
       return update?.kind === "content-block-delta" ? [structuredClone(update.message.blocks)] : [];
     });
     expect(grown).toEqual(

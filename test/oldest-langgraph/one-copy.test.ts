@@ -1,0 +1,18 @@
+import { createRequire } from "node:module";
+import { expect, test } from "vitest";
+
+/** Classes of two copies are not the same, and a run of the tests would show faults that no project has. */
+test.each([
+  "@langchain/langgraph",
+  "@langchain/langgraph-checkpoint",
+  "@langchain/langgraph-checkpoint-postgres",
+  "@langchain/openai",
+  "langchain",
+])("%s uses the same LangChain, LangGraph and checkpointer as the server", (name) => {
+  const own = createRequire(import.meta.url);
+  const its = createRequire(own.resolve(name));
+  for (const shared of ["@langchain/core/messages", "@langchain/langgraph-checkpoint"])
+    expect(its.resolve(shared)).toBe(own.resolve(shared));
+  if (name === "langchain")
+    expect(its.resolve("@langchain/langgraph")).toBe(own.resolve("@langchain/langgraph"));
+});
