@@ -187,14 +187,6 @@ export const stateOf = (
   return reading.getState({ configurable: place });
 };
 
-/** Merges bound callbacks, because LangGraph before 1.1 replaces them by the run's. `graph`: a copy for this run. */
-export const withBoundCallbacks = (graph: RunnableGraph, options: GraphRunOptions): GraphRunOptions => {
-  const bound = graph.config?.callbacks;
-  if (!Array.isArray(options.callbacks) || !Array.isArray(bound)) return options;
-  graph.config = { ...graph.config, callbacks: undefined };
-  return { ...options, callbacks: [...options.callbacks, ...bound] };
-};
-
 /** Internal to LangGraph (1.4.18). If it is missing, `beforeStep` is never called. */
 interface SteppingGraph {
   _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;

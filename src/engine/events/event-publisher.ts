@@ -53,12 +53,6 @@ export interface EventPublisher {
   settled(): Promise<void> | undefined;
 }
 
-/** LangGraph before 1.0 names the root by an empty segment. */
-const fromRoot = (chunk: StreamChunk): StreamChunk => {
-  const [[first, ...deeper], mode, payload] = chunk;
-  return first === "" && deeper.length === 0 ? [[], mode, payload] : chunk;
-};
-
 /**
  * Without subgraphs, LangGraph sends `custom` of all graphs, without their namespace. Before 1.7, messages and tools, too;
  * their namespace is then the task's.
@@ -145,7 +139,7 @@ export const createEventPublisher = (
     },
     throughEvents: events,
     wholeOf: (chunk) =>
-      fromRoot((asked.stream_subgraphs || isMore ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk),
+      (asked.stream_subgraphs || isMore ? chunk : [[], ...(chunk as unknown[])]) as StreamChunk,
     begin({ streamTransformers: factories }) {
       if (Array.isArray(factories) && factories.length > 0)
         protocol?.transformBy(factories as TransformerFactories);

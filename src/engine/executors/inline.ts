@@ -2,7 +2,7 @@ import type { AttemptSaver, CheckpointStorage } from "../../state/checkpoints/ty
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
-import { outputKeysOf, withBoundCallbacks, type RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { outputKeysOf, type RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { LeaseLostError, RunOvertakenError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
@@ -201,7 +201,7 @@ const startAttempt = (
     if (resumes || kwargs.command?.resume != null) await publishHalfDone(publisher, resolved, options);
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
-    await intake.execute(resolved, input, withBoundCallbacks(resolved, options));
+    await intake.execute(resolved, input, options);
     if (publisher.hasOpenSubgraphs()) await own.flush();
     intake.end(intake.observed.interrupted ? "interrupted" : "completed");
     await publisher.settled();
