@@ -4,8 +4,8 @@ import { useLocation } from "wouter";
 type Navigate = ReturnType<typeof useLocation>[1];
 
 /**
- * Navigates only while the calling component is shown, for what happens after an answer of the server. Who has
- * gone elsewhere in the meantime stays there.
+ * Navigates only while the calling component is shown, for what happens after an answer of the server. A user
+ * who has opened another page stays there.
  */
 export const useNavigate = (): Navigate => {
   const [, navigate] = useLocation();

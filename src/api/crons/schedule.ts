@@ -9,9 +9,8 @@ export interface Schedule {
 }
 
 /**
- * Without a time zone, the schedule is in UTC; throws `invalid`. A schedule that names hours runs once at each of its
- * local times: a skipped time moves to the next valid one, a repeated one counts once. A schedule of every hour goes by
- * elapsed time. Both as in cron of Linux.
+ * Without a time zone, the schedule is in UTC. Decision 029 says what changes of clocks do to a schedule.
+ * @throws `invalid`
  */
 export const readSchedule = (schedule: string, timezone: string | null): Schedule => {
   const { text, isEveryHour } = readFields(schedule);

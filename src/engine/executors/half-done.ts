@@ -1,7 +1,7 @@
 import type { GraphRunOptions, RunnableGraph } from "../../graphs/runnable-graph.ts";
 import type { EventPublisher } from "../events/event-publisher.ts";
 
-/** Publishes where a run goes on within a step, if it was asked to, and a task of this step has ended. */
+/** Publishes the state of a step that a run continues, if the request has the mode `half-done` and a task has ended. */
 export const publishHalfDone = async (
   publisher: EventPublisher,
   graph: RunnableGraph,

@@ -11,6 +11,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] 
 afterEach(() => void vi.useRealTimers());
 
 const anEvent = (seq: number): RunEvent => ({ seq, event: "values", data: "{}" });
+const anError = (seq: number): RunEvent => ({ ...anEvent(seq), event: "error" });
 const PASSING = Object.assign(new Error("the database restarts"), { code: "57P01" });
 
 /** Resolves when no more work can proceed without the test. */
@@ -105,6 +106,43 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
   };
   return { state, stored, lines, reader, next, nextNow, wake };
 };
+
+describe("the error of an attempt", () => {
+  test("comes once the run's end is stored", async () => {
+    const { state, stored, next, nextNow, wake } = reading();
+    stored.push(anEvent(1), anError(2));
+    expect(await nextNow()).toEqual([1]);
+    const last = next();
+    await settled();
+    expect(last.news).toBeUndefined();
+    state.phase = "ended";
+    await wake();
+    expect(last.news).toEqual([2]);
+    expect(await nextNow()).toBe("ended");
+  });
+
+  test.each([
+    ["in a page of its own", [[anEvent(1), anError(2)], [anEvent(101)]]],
+    ["alone in its page", [[anError(2)], [anEvent(101)]]],
+    ["in the page of its events", [[anEvent(1), anError(2), anEvent(101)]]],
+  ])("is left out if another attempt continued the run (%s)", async (_, pages) => {
+    const { state, stored, reader, wake } = reading();
+    const seen: RunEvent[] = [];
+    const all = (async () => {
+      for (let news = await reader.next(); Array.isArray(news); news = await reader.next())
+        seen.push(...news);
+    })();
+    for (const page of pages) {
+      stored.push(...page);
+      await settled();
+      await wake();
+    }
+    state.phase = "ended";
+    await wake();
+    await all;
+    expect(seen).toEqual(pages.flat().filter(({ event }) => event !== "error"));
+  });
+});
 
 /** An in-memory reader that records its calls. */
 const aLocal = () => {

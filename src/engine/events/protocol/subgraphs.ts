@@ -18,7 +18,7 @@ interface Subgraph {
   /** `held`: not published yet, because the name comes with the first task. */
   state: "held" | "started" | "ended";
   held: (() => void)[];
-  /** It has ended so, but clients can't read its state yet. */
+  /** How the subgraph ended, while clients can't read its state yet. */
   ending?: GraphEnd;
   toolCallId?: string | undefined;
   /** The name from `createAgent`, of this graph or an outer one. */

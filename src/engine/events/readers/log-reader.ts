@@ -34,10 +34,6 @@ const PAGE_BYTES = 256 * 1024;
 /** Longer than a failover. Afterwards the connection is dropped, and a resuming client gets 503. */
 const PATIENCE_SECONDS = 60;
 
-/** Without the error at the end: clients read the run's status then, so the end is stored first. */
-const beforeError = (events: RunEvent[]): RunEvent[] =>
-  events.at(-1)?.event === "error" ? events.slice(0, -1) : events;
-
 interface Poll {
   phase: RunPhase;
   events: RunEvent[];
@@ -50,6 +46,12 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   let { after, cameBeforeEnd } = options;
   let isLogged = resumable;
   let done = false;
+  /**
+   * Delivered once the run's end is stored, because clients then read the run's status. If events of another attempt
+   * follow, the attempt of this error has lost the run.
+   */
+  let held: RunEvent | undefined;
+  const unread = (): number | undefined => (held === undefined ? after : held.seq - 1);
   let wake: (() => void) | undefined;
   /** Clears the timer of a wait that no one awaits. */
   const cancelWait = (): void => wake?.();
@@ -95,7 +97,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         if (done) return "ended";
         if (isStopped()) return "lost";
         // A run that was pending may execute here by now.
-        local ??= onLocal(after);
+        local ??= onLocal(unread());
         if (local !== undefined) return await local.next();
         const arrival = new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, POLL_MS);
@@ -122,19 +124,19 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           else logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
           return "lost";
         }
-        const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
-        const events = hasEnded ? found.events : beforeError(found.events);
-        if (found.events.length > 0) isLogged = true;
-        const last = events.at(-1);
+        const last = found.events.at(-1);
         if (last !== undefined) {
           cancelWait();
+          isLogged = true;
           after = Math.max(after ?? -1, last.seq);
-          const seen = events.filter(({ event }) => isOfWire(event, wire));
+          held = last.event === "error" ? last : undefined;
+          const seen = found.events.filter(({ event }) => event !== "error" && isOfWire(event, wire));
           if (seen.length > 0) return seen;
           continue;
         }
         // The run may have begun and ended here during the query; then its events are only in memory.
-        local ??= onLocal(after);
+        local ??= onLocal(unread());
+        const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
         cameBeforeEnd ||= !hasEnded;
         const isLost =
           options.isUnlogged() ||
@@ -144,6 +146,11 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         if (local !== undefined) continue;
         // A clean end would hide the missing events.
         if (isLost) return "lost";
+        if (hasEnded && held !== undefined) {
+          const failure = held;
+          held = undefined;
+          return [failure];
+        }
         if (hasEnded) return "ended";
         // Asks in each round, because a signal may be lost. A pending run is not asked for: if this process executed
         // it, it would log events that its memory has.

@@ -26,8 +26,8 @@ export const deleteRun = async (queryable: Queryable, threadId: string, runId: s
 };
 
 /**
- * Of tasks that the run has not ended: rows without a write of an index from 0 on. Those of ended tasks stay. Only the
- * run's current attempt deletes.
+ * Deletes what the run wrote for tasks that have not ended: rows without a write of an index from 0 on. Only the run's
+ * current attempt deletes.
  */
 const DELETE_UNENDED = statement(
   { threadId: "uuid", runId: "uuid", attempt: "integer" },

@@ -39,6 +39,7 @@ export class StoredSteps {
   whenReadable(checkpointNs: string, isStepOver: boolean): Promise<void> | undefined {
     const graph = this.graphs.get(checkpointNs);
     if (graph === undefined) return undefined;
+    if (isStepOver) this.forgetBelow(checkpointNs);
     const { from } = graph;
     const isReadable = (): boolean => (isStepOver ? graph.newest > from : graph.unstored === undefined);
     if (isReadable()) return undefined;
@@ -50,6 +51,15 @@ export class StoredSteps {
       };
       this.waiting.add(check);
     });
+  }
+
+  /** No graph below executes at the end of a step. Bounds memory: thousands of graphs may end during a run. */
+  private forgetBelow(checkpointNs: string): void {
+    const prefix = checkpointNs === "" ? "" : `${checkpointNs}|`;
+    for (const [key, { from, unstored, newest }] of this.graphs) {
+      const isStored = unstored === undefined && newest > from;
+      if (isStored && key !== checkpointNs && key.startsWith(prefix)) this.graphs.delete(key);
+    }
   }
 
   private graphOf(checkpointNs: string): Graph {
