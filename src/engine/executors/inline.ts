@@ -196,11 +196,8 @@ const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, waiting, graphs.classesOf(run.graph_id));
     publisher.begin(resolved);
-    if (resumes && publishesProtocol) {
-      // A reader misses these ends if the database is away; the run must not fail for that.
-      const open = openSubgraphsOf({ threadId: run.thread_id, runId: run.run_id });
-      publisher.reopen(await open.catch(() => []));
-    }
+    if (resumes && publishesProtocol)
+      publisher.reopen(await openSubgraphsOf({ threadId: run.thread_id, runId: run.run_id }));
     if (resumes || kwargs.command?.resume != null) await publishHalfDone(publisher, resolved, options);
     if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
       publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
