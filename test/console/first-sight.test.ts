@@ -69,7 +69,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)(
       await forgetLines(page);
       await shown.go(`/graph/agent?thread=${threadId}`);
       // Only the stream has the input of the newest task.
-      await page.getByText("Input: values sent to the node").waitFor();
+      await page.getByText("Input: values sent to the node").first().waitFor();
       await page.getByText("No run is in progress.").waitFor();
       await limit(-1);
       const lines = await linesOf(page);

@@ -234,6 +234,7 @@ const FOREIGN_SENTENCES = [
   "No space left on device",
   'prepared statement "…" does not exist',
   "JavaScript heap out of memory",
+  "InvalidNamespaceError: … cannot contain colons",
 ];
 
 test("the server writes every message that troubleshooting explains", () => {

@@ -58,6 +58,8 @@ const SEVERAL = /^Multiple errors occurred during superstep/;
  * A reducer of LangGraph refuses what tasks have written. LangGraph then reads the thread no more or loses the step, while the server leaves
  * the writes out, and shows why at their tasks (docs/decisions/012-refused-writes.md).
  */
+/** What the server puts before LangGraph's words. */
+const OF_INPUT = /^'input' does not fit the graph: /;
 const REFUSED = /^(Invalid update for channel|Attempting to delete a message with an ID)/;
 
 /** The server cuts longer ones. */
@@ -71,7 +73,7 @@ const comparable = (outcome: Outcome, isOneOfSeveral: boolean): unknown => {
     case "values":
       return { ...outcome, interrupts: outcome.interrupts.map((value) => JSON.stringify(value)).sort() };
     case "failed":
-      return isOneOfSeveral ? {} : withoutIds(outcome.message.slice(0, MESSAGE_LENGTH));
+      return isOneOfSeveral ? {} : withoutIds(outcome.message.replace(OF_INPUT, "").slice(0, MESSAGE_LENGTH));
     default:
       return {};
   }
