@@ -9,11 +9,13 @@ export const LANGGRAPH_MODES = [
   "tools",
 ] as const;
 
-/** All that clients of any version send. AG-UI asks for modes of its own beside these. */
+/** All that clients of any version send, and two of our own. */
 export const STREAM_MODES: readonly string[] = [
   ...LANGGRAPH_MODES,
   "messages",
   "messages-tuple",
   "events",
   "lifecycle",
+  "steps",
+  "half-done",
 ];
