@@ -33,7 +33,7 @@ const TRIES_AT_MOST = 16;
 
 const isNote = ([, channel]: CheckpointPendingWrite): boolean => NOTES.has(channel);
 
-/** Their writes wait for the end of the step. They keep their answered interrupts, and `getState` lists these. */
+/** Tasks whose writes wait for the end of the step. `getState` still lists their answered interrupts. */
 export const finishedTasks = (writes: readonly { taskId: string; channel: string }[]): ReadonlySet<string> =>
   new Set(writes.filter(({ channel }) => !NOTES.has(channel)).map(({ taskId }) => taskId));
 

@@ -49,7 +49,7 @@ const Loading = () => (
   </div>
 );
 
-/** Of a thread that does not exist yet. */
+/** A new thread has no metadata before its first run. */
 const NO_METADATA: Readonly<Record<string, unknown>> = {};
 
 /**

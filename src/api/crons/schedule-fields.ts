@@ -16,7 +16,7 @@ interface Field {
   called: string;
   first: number;
   last: number;
-  /** Of `first` and the values after it. */
+  /** Names of the values, from `first` on. */
   names?: readonly string[];
   /** For the error's sentence. */
   examples: string;
@@ -87,7 +87,7 @@ const valuesOf = (field: Field, item: string): number[] => {
   return Array.from({ length: count }, (_, index) => ((begin + index * by - first) % size) + first);
 };
 
-/** What croner reads itself: `L`, `LW`, `15W`. */
+/** Returns `L`, `LW` and `15W` unchanged, because croner reads them. */
 const specialDay = (field: Field, item: string, isAlone: boolean): string | undefined => {
   if (item === "L" || (item === "LW" && isAlone)) return item;
   const [, day] = /^(\d+)W$/.exec(item) ?? [];

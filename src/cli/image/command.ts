@@ -10,7 +10,7 @@ interface ImageText {
   examples: string;
   text(project: ImageProject): string;
   remark?(project: ImageProject): string | undefined;
-  /** What the user does with the written file. */
+  /** A sentence that tells the user the next command. */
   next: string;
 }
 

@@ -7,7 +7,7 @@ import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { isObject } from "../../platform/lib/json.ts";
 import type { StreamChunk } from "./modes.ts";
 
-/** Of a call by code. */
+/** Stands for the id of a tool that code calls, without a model. */
 const NO_ID = "";
 
 type Metadata = Readonly<Record<string, unknown>>;

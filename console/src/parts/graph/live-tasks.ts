@@ -5,7 +5,7 @@ import { drawnIdOf, type Execution } from "./activity.ts";
 export interface LiveTasks {
   /** By task id, oldest first. */
   readonly tasks: ReadonlyMap<string, Execution>;
-  /** What the stream said last; undefined: nothing yet. A new stream repeats the newest run, which may be over. */
+  /** Whether the stream shows a running task; undefined before its first event. The stream may repeat a run that has ended. */
   readonly isRunning: boolean | undefined;
   /** Starts and ends, after which the server knows more. */
   readonly changes: number;

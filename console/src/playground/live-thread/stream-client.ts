@@ -5,7 +5,7 @@ import { orderEvents } from "./ordered-events.ts";
 import { withOptions, type RunOptions } from "../composer/run-options.ts";
 import type { Turns } from "../messages/turns.ts";
 
-/** What the client has read for the hook, which shows it a moment after its loading state has ended. */
+/** The state that the client has read. The hook shows this state a moment after its loading has ended. */
 export interface ReadState {
   hasMessages: boolean;
 }

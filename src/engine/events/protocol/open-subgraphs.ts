@@ -21,8 +21,7 @@ export const openSubgraphs = async (
   log: Pick<EventLog, "named">,
   run: RunSelector,
 ): Promise<OpenSubgraph[]> => {
-  // Without the database, readers miss ends, but the run goes on.
-  const events = await log.named(run, LIFECYCLE, EVENTS_AT_MOST).catch(() => []);
+  const events = await log.named(run, LIFECYCLE, EVENTS_AT_MOST);
   if (events.length === EVENTS_AT_MOST) return [];
   const open = new Map<string, OpenSubgraph>();
   for (const { data } of events) {

@@ -12,7 +12,7 @@ export const createRunningTasks = () => {
     begun: (graph: string): number => count(graph, 1),
     /** Whether it was the last one of its step. */
     ended: (graph: string): boolean => count(graph, -1) <= 0,
-    /** Of a task that an earlier run or attempt has ended, LangGraph sends no result, only an update with `cached`. */
+    /** LangGraph sends no result of a task that an earlier run or attempt has ended, only an update with `cached`. */
     noteUpdate(graph: string, update: unknown): void {
       const metadata = isObject(update) ? update["__metadata__"] : undefined;
       if (isObject(metadata) && metadata["cached"] === true) count(graph, -1);
