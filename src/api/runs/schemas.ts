@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { STREAM_MODES } from "../../engine/events/mode-names.ts";
+import { OWN_STREAM_MODES, STREAM_MODES } from "../../engine/events/mode-names.ts";
 import {
   bodyOf,
   channelUpdate,
@@ -58,7 +58,7 @@ const streamMode = givenModes
   .transform((given, context) => {
     const modes = given == null ? ["values"] : typeof given === "string" ? [given] : given;
     let isKnown = modes.length === 0;
-    for (const mode of modes) isKnown ||= STREAM_MODES.includes(mode);
+    for (const mode of modes) isKnown ||= STREAM_MODES.includes(mode) || OWN_STREAM_MODES.includes(mode);
     if (!isKnown) context.addIssue(noKnownMode(STREAM_MODES));
     return modes;
   })

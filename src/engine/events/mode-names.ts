@@ -9,13 +9,14 @@ export const LANGGRAPH_MODES = [
   "tools",
 ] as const;
 
-/** All that clients of any version send, and two of our own. */
+/** All modes that clients of any version send. */
 export const STREAM_MODES: readonly string[] = [
   ...LANGGRAPH_MODES,
   "messages",
   "messages-tuple",
   "events",
   "lifecycle",
-  "steps",
-  "half-done",
 ];
+
+/** Modes that MCP and AG-UI ask for. */
+export const OWN_STREAM_MODES: readonly string[] = ["steps", "half-done"];
