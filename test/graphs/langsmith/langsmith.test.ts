@@ -4,7 +4,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { expect, onTestFinished, test } from "vitest";
 import { leastOf, millisecondsOf } from "../../helpers/conditions.ts";
 import { freePort } from "../../helpers/free-port.ts";
-import { aProject, logOf } from "../../helpers/project.ts";
+import { aProject } from "../../helpers/project.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { ServerProcess } from "../../helpers/server-process.ts";
 import { startReceiver, type TracedRun } from "./receiver.ts";
@@ -142,26 +142,15 @@ const silentServer = async (): Promise<string> => {
 };
 const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;
 
-/** All but the warning that the server has no API keys. */
-const warningsOf = (server: ServerProcess): unknown[] =>
-  logOf(server).filter(
-    ({ level, msg }) =>
-      msg === "printed" || (Number(level) >= 40 && !String(msg).startsWith("there are no API keys")),
-  );
-
 test.each([
   ["refuses connections", refusing, 0],
   ["refuses connections", refusing, 1],
   ["never answers", silentServer, 0],
-])("an endpoint that %s neither delays a run nor fills the log (%#)", async (_how, endpointOf, workers) => {
+])("an endpoint that %s does not delay a run (%#)", async (_how, endpointOf, workers) => {
   const { server, client } = await startServer(await endpointOf(), { workers });
   for (let count = 0; count < 20; count += 1) await ending(client);
   expect(await leastOf(500, () => millisecondsOf(() => ending(client)))).toBeLessThan(500);
   await stop(server);
-  const lines = warningsOf(server);
-  expect(lines, JSON.stringify(lines)).toHaveLength(1);
-  expect(JSON.stringify(lines).length).toBeLessThan(4_000);
-  expect(JSON.stringify(lines)).toContain("LangSmith");
   expect(server.output()).not.toContain("lsv2_test");
 });
 
