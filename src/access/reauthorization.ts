@@ -1,14 +1,12 @@
+import { unauthenticated } from "../platform/domain/errors.ts";
 import type { Logger } from "../platform/lib/logger.ts";
+import { within } from "../platform/lib/within.ts";
 import type { AccessRequest, Authenticate } from "./api-keys.ts";
-import {
-  createGroups,
-  loseAll,
-  type Reauthorize,
-  type Group,
-  type Member,
-} from "./reauthorization/groups.ts";
-import { createRounds } from "./reauthorization/rounds.ts";
-import type { Caller } from "./caller.ts";
+import { isLossOfAccess } from "./auth/refusals.ts";
+import { callerName, type Caller } from "./caller.ts";
+
+/** Checks a connection with the caller's current state. Rejects if a request would be refused. */
+export type Reauthorize = (caller: Caller) => Promise<unknown>;
 
 export interface HeldAccess {
   /** Aborts when access is lost, with the error of a refused request as its reason. */
@@ -18,93 +16,82 @@ export interface HeldAccess {
   release(): void;
 }
 
-/**
- * Checks open connections (streams, WebSockets, waiting requests) repeatedly, because keys are revoked, tokens expire,
- * and threads change owners.
- */
-export interface Reauthorization {
-  hold(request: AccessRequest, caller: Caller, ask: Reauthorize): HeldAccess;
-  close(): void;
-}
+/** Checks an open connection (stream, WebSocket, waiting request) until it is released. */
+export type HoldAccess = (request: AccessRequest, caller: Caller, ask: Reauthorize) => HeldAccess;
 
 interface ReauthorizationOptions {
   authenticate: Authenticate;
   /** Throws if a caller that is no user may not continue. Called each second, so it must read memory only. */
   assertKnown: (caller: Caller) => void;
-  /** Maximum interval for users between authentications. */
+  /** Maximum interval for users between checks. */
   everyMs: number;
   logger: Pick<Logger, "warn">;
 }
 
 const POLL_EVERY_MS = 1_000;
-/** Most connections end earlier, and cost only a timer. */
-const SHORT_MS = 500;
+/** A check may come early by this part of the interval, so that checks spread after a restart or an outage. */
+const JITTER = 0.25;
+/** Failed checks before a connection ends: tolerates short outages of the database or the identity provider. */
+const FAILURES_AT_MOST = 3;
+const RETRY_PART = 0.25;
+/** Three checks that hang end a connection within three intervals. */
+const ANSWER_PART = 0.5;
 
-export const createReauthorization = (options: ReauthorizationOptions): Reauthorization => {
-  const { authenticate, assertKnown, logger } = options;
-  const shortMs = Math.min(SHORT_MS, options.everyMs / 4);
-  const groups = createGroups();
-  const rounds = createRounds({ authenticate, everyMs: options.everyMs - shortMs, logger });
-  let checking: NodeJS.Timeout | undefined;
+/** Keys are revoked, tokens expire, and threads change owners while connections are open. */
+export const createReauthorization =
+  ({ authenticate, assertKnown, everyMs, logger }: ReauthorizationOptions): HoldAccess =>
+  ({ method, url, headers }, opened, ask) => {
+    const loss = new AbortController();
+    let caller = opened;
+    let failures = 0;
+    let timer: NodeJS.Timeout | undefined;
+    let isReleased = false;
 
-  const check = (): void => {
-    for (const group of groups) {
-      if (group.caller.kind === "user") continue;
-      try {
-        assertKnown(group.caller);
-      } catch (error) {
-        loseAll(group, error);
+    const release = (): void => {
+      isReleased = true;
+      clearTimeout(timer);
+    };
+    const lose = (error: unknown): void => {
+      if (isReleased) return;
+      release();
+      loss.abort(error);
+    };
+    const checkIn = (milliseconds: number): void => {
+      if (!isReleased) timer = setTimeout(() => void check(), milliseconds).unref();
+    };
+    const askAboutUser = async (): Promise<void> => {
+      // The cached caller may be out of date.
+      const found = await authenticate({ method, url, headers, afresh: true });
+      if (callerName(found) !== callerName(opened)) {
+        throw unauthenticated("The request could not be authenticated.");
       }
-    }
-    rounds.endWhatIsOverdue(groups);
-  };
+      await ask(found);
+      caller = found;
+    };
+    const check = async (): Promise<void> => {
+      try {
+        if (opened.kind === "user") await within(everyMs * ANSWER_PART, askAboutUser());
+        else assertKnown(opened);
+        failures = 0;
+      } catch (error) {
+        if (isLossOfAccess(error) || opened.kind !== "user") return lose(error);
+        failures += 1;
+        if (failures < FAILURES_AT_MOST) return checkIn(everyMs * RETRY_PART);
+        if (!isReleased)
+          logger.warn({ err: error }, "a caller could not be reauthorized; its connection is ended");
+        return lose(error);
+      }
+      checkNext();
+    };
+    const checkNext = (): void =>
+      checkIn(opened.kind === "user" ? everyMs * (1 - JITTER * Math.random()) : POLL_EVERY_MS);
 
-  const join = (group: Group, member: Member): void => {
-    group.members.add(member);
-    checking ??= setInterval(check, POLL_EVERY_MS).unref();
-    if (group.caller.kind === "user" && group.members.size === 1) rounds.begin(group);
+    checkNext();
+    return {
+      signal: loss.signal,
+      get caller() {
+        return caller;
+      },
+      release,
+    };
   };
-
-  const leave = (group: Group, member: Member): void => {
-    if (!group.members.delete(member) || group.members.size > 0) return;
-    groups.remove(group);
-    if (groups.size > 0) return;
-    clearInterval(checking);
-    checking = undefined;
-  };
-
-  return {
-    hold({ method, url, headers }, caller, ask) {
-      let group: Group | undefined;
-      const loss = new AbortController();
-      const member: Member = {
-        ask,
-        caller,
-        lose(error) {
-          release();
-          loss.abort(error);
-        },
-      };
-      const joining = setTimeout(() => {
-        group = groups.of({ method, url, headers }, caller);
-        join(group, member);
-      }, shortMs).unref();
-      const release = (): void => {
-        clearTimeout(joining);
-        if (group !== undefined) leave(group, member);
-      };
-      return {
-        signal: loss.signal,
-        get caller() {
-          return member.caller;
-        },
-        release,
-      };
-    },
-    close() {
-      for (const group of groups) groups.remove(group);
-      clearInterval(checking);
-      rounds.close();
-    },
-  };
-};

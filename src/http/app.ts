@@ -15,8 +15,7 @@ import type { ServerMetrics } from "../platform/metrics/metrics.ts";
 import { refuseOwnWebhooks } from "./own-webhooks.ts";
 import type { RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
-import { holdAccess } from "./held-access.ts";
-import type { Reauthorization } from "../access/reauthorization.ts";
+import type { HoldAccess } from "../access/reauthorization.ts";
 import type { AroundApi } from "./around.ts";
 import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./answer-budget.ts";
@@ -50,7 +49,7 @@ export interface AppOptions {
   /** Undefined: no limits. */
   callerLimits?: CallerLimits | undefined;
   /** Undefined: access of open streams is never checked again. */
-  reauthorization?: Pick<Reauthorization, "hold"> | undefined;
+  holdAccess?: HoldAccess | undefined;
   /** Undefined: no limit on wrong credentials. */
   failedLogins?: FailedLogins | undefined;
   /** Proxies whose `X-Forwarded-For` is trusted. */
@@ -205,7 +204,16 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   await allowOrigins(app, options.cors);
   app.decorateRequest("caller", undefined as never);
   app.decorateRequest("isWrapped", false);
-  holdAccess(app, options.reauthorization);
+  app.decorateRequest("holdAccess", function holdAccess(ask) {
+    const { method, url, headers, caller } = this;
+    return (
+      options.holdAccess?.({ method, url, headers }, caller, ask) ?? {
+        signal: new AbortController().signal,
+        caller,
+        release: () => undefined,
+      }
+    );
+  });
   app.decorateRequest("isCounted", false);
   const authenticate = callerHook(app, options.authenticate, options.failedLogins);
   const { around } = options;

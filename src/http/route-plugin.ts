@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import type { ChosenHeaders } from "./header-choice.ts";
-import type { HeldAccess } from "../access/reauthorization.ts";
-import type { Reauthorize } from "../access/reauthorization/groups.ts";
+import type { HeldAccess, Reauthorize } from "../access/reauthorization.ts";
 import type { Caller } from "../access/caller.ts";
 
 /** A room's `routes.ts` returns this Fastify plugin. Its handlers get their types from the zod schemas. */

@@ -1,98 +1,63 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessRequest } from "../../src/access/api-keys.ts";
-import {
-  createReauthorization,
-  type Reauthorization,
-  type HeldAccess,
-} from "../../src/access/reauthorization.ts";
+import { createReauthorization, type HeldAccess } from "../../src/access/reauthorization.ts";
 import { userOf } from "../../src/access/auth/users.ts";
-import { eventually } from "../helpers/conditions.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
-/** Rounds of reauthorization for many callers, with an identity provider that answers when a test lets it. */
+/** Checks of open connections, with an identity provider that answers when a test lets it. */
 
-const EVERY_MS = 200;
-const closing: Reauthorization[] = [];
-afterEach(() => {
-  for (const one of closing.splice(0)) one.close();
-});
+const EVERY_MS = 60_000;
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
-const aProvider = (everyMs = EVERY_MS) => {
+const aProvider = () => {
   const { logger, lines } = listeningLogger();
-  /** Calls that are not answered yet, by user. */
-  const open = new Map<string, (() => void)[]>();
-  const answered: string[] = [];
-  let hangs: (user: string) => boolean = () => false;
-  const reauthorization = createReauthorization({
+  const asked: string[] = [];
+  const provider = {
+    lines,
+    asked,
+    hangs: (_user: string): boolean => false,
+    hold: (user: string): HeldAccess =>
+      hold({ method: "GET", url: "/x", headers: { "x-user": user } }, userOf(user), async () => undefined),
+  };
+  const hold = createReauthorization({
     async authenticate({ headers }: AccessRequest) {
       const user = String(headers["x-user"]);
-      if (hangs(user)) {
-        const calls = open.get(user) ?? [];
-        open.set(user, calls);
-        await new Promise<void>((resolve) => calls.push(resolve));
-      }
-      answered.push(user);
+      asked.push(user);
+      if (provider.hangs(user)) await new Promise<void>(() => undefined);
       return userOf(user);
     },
     assertKnown: () => undefined,
-    everyMs,
+    everyMs: EVERY_MS,
     logger,
   });
-  closing.push(reauthorization);
-  return {
-    lines,
-    open,
-    answered,
-    hang(which: (user: string) => boolean) {
-      hangs = which;
-    },
-    hold: (user: string, more: Record<string, string> = {}): HeldAccess =>
-      reauthorization.hold(
-        { method: "GET", url: "/x", headers: { "x-user": user, ...more } },
-        userOf(user),
-        async () => undefined,
-      ),
-  };
+  return provider;
 };
 
-const isUnavailable = ({ signal }: HeldAccess): boolean =>
-  (signal.reason as { kind?: string } | undefined)?.kind === "unavailable";
-
-test("each user has one authorization call at a time, whatever headers the connections have, and users do not wait for each other", async () => {
-  const { hold, hang, open, answered } = aProvider();
-  hang((user) => user === "mallory");
-  for (let index = 0; index < 100; index += 1) hold("mallory", { "x-made-up": String(index) });
-  await eventually("mallory to be checked", () => open.has("mallory"));
-  const others = Array.from({ length: 20 }, (_, index) => hold(`user-${index}`));
-  await eventually("each other user to be checked twice", () =>
-    others.every((_, index) => answered.filter((user) => user === `user-${index}`).length >= 2),
-  );
-  expect(open.get("mallory")).toHaveLength(1);
-  expect(others.filter(({ signal }) => signal.aborted)).toEqual([]);
+test("connections whose checks hang end within three intervals, and the log says why; those of others continue", async () => {
+  const provider = aProvider();
+  provider.hangs = (user) => user === "slow";
+  const [slow, quick] = [provider.hold("slow"), provider.hold("quick")];
+  await vi.advanceTimersByTimeAsync(3 * EVERY_MS);
+  expect([slow.signal.aborted, quick.signal.aborted]).toEqual([true, false]);
+  expect(provider.lines.join("")).toContain("could not be reauthorized");
 });
 
-test("connections of a user who was not checked for two intervals end, and the log says that the rounds are too slow", async () => {
-  const { hold, hang, lines } = aProvider();
-  hang(() => true);
-  const held = [
-    ...Array.from({ length: 30 }, (_, index) => hold(`user-${index}`)),
-    hold("user-0", { "x-a": "b" }),
-  ];
-  await eventually("all to be ended", () => held.every(({ signal }) => signal.aborted));
-  expect(held.every(isUnavailable)).toBe(true);
-  expect(lines.join("")).toContain("takes longer than ACCESS_CHECK_SECONDS");
+test("a connection whose check hung is checked again, and continues if that check passes", async () => {
+  const provider = aProvider();
+  provider.hangs = () => true;
+  const held = provider.hold("slow");
+  await vi.advanceTimersByTimeAsync(EVERY_MS);
+  expect(provider.asked).toHaveLength(1);
+  provider.hangs = () => false;
+  await vi.advanceTimersByTimeAsync(10 * EVERY_MS);
+  expect(held.signal.aborted).toBe(false);
+  expect(provider.asked.length).toBeGreaterThanOrEqual(10);
 });
 
-test("a user whose check hung is checked again once it answers, and users who answered in time lose nothing", async () => {
-  const { hold, hang, open, answered } = aProvider(1_200);
-  hang((user) => user === "slow");
-  const [slow, quick] = [hold("slow"), hold("quick")];
-  await eventually("slow to be checked", () => open.has("slow"));
-  hang(() => false);
-  for (const answer of open.get("slow") ?? []) answer();
-  const before = answered.length;
-  await eventually("both to be checked again", () =>
-    ["slow", "quick"].every((user) => answered.slice(before).includes(user)),
-  );
-  expect([slow.signal.aborted, quick.signal.aborted]).toEqual([false, false]);
+test("a released connection is checked no longer", async () => {
+  const provider = aProvider();
+  provider.hold("left").release();
+  await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
+  expect(provider.asked).toEqual([]);
 });

@@ -114,8 +114,8 @@ export const createServing = (service: A2aService) => {
       const method = methodOf(body);
       if (STARTS.has(method)) request.spend("runs");
       let run: RunSelector | undefined;
-      const access = request.holdAccess(async (caller, once) => {
-        if (run !== undefined) await service.assertStill(caller, run, once);
+      const access = request.holdAccess(async (caller) => {
+        if (run !== undefined) await service.assertStill(caller, run);
       });
       let accept: (value: "accepted") => void = () => undefined;
       const accepted = new Promise<"accepted">((resolve) => (accept = resolve));

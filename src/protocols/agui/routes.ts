@@ -64,8 +64,7 @@ export const createAgUiRoutes =
               "content-location",
               `${app.mountPrefix}/threads/${selector.threadId}/runs/${selector.runId}`,
             );
-          const access =
-            selector && request.holdAccess((holder, once) => service.assertStill(holder, selector, once));
+          const access = selector && request.holdAccess((holder) => service.assertStill(holder, selector));
           const onFault = (error: unknown): void =>
             request.log.error({ err: error, run_id: selector?.runId }, "a stream of AG-UI was cut off");
           const end = await deliver(

@@ -1,6 +1,5 @@
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { Once } from "../../access/reauthorization/groups.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
@@ -164,8 +163,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     },
 
     /** Rejects if the caller may no longer read the run. */
-    async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
-      await calls.joining.assertStill(caller, selector, once);
+    async assertStill(caller: Caller, selector: RunSelector): Promise<void> {
+      await calls.joining.assertStill(caller, selector);
     },
 
     abandon: (created: CreatedRun): Promise<void> => calls.cancellation.abandon(created),

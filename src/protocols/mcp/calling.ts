@@ -58,7 +58,7 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
           );
       });
     }
-    const access = exchange.holdAccess((caller, once) => calls.joining.assertStill(caller, selector, once));
+    const access = exchange.holdAccess((caller) => calls.joining.assertStill(caller, selector));
     const signal = AbortSignal.any([exchange.signal, access.signal, waiting]);
     try {
       if (call.onProgress !== undefined) await report(created, call.onProgress, exchange, signal);

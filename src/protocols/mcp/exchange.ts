@@ -1,6 +1,5 @@
 import type { ClientCapabilities } from "@modelcontextprotocol/server";
-import type { HeldAccess } from "../../access/reauthorization.ts";
-import type { Reauthorize } from "../../access/reauthorization/groups.ts";
+import type { HeldAccess, Reauthorize } from "../../access/reauthorization.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 

@@ -1,4 +1,3 @@
-import type { Once } from "../../access/reauthorization/groups.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
@@ -9,12 +8,11 @@ export interface ReadAccess {
   readonly threadId: string;
   readonly caller: Caller;
   readonly hidesNothing: boolean;
-  /** `once` shares the query with readers of the same visibility. */
-  exists(once?: Once): Promise<boolean>;
+  exists(): Promise<boolean>;
   /** For a thread that was visible: false if it is deleted. Rejects if it is hidden now. */
   stillExists(): Promise<boolean>;
   /** Rejects if the caller may read no threads, or a thread that was visible is hidden now. */
-  reauthorize(caller: Caller, once: Once): Promise<void>;
+  reauthorize(caller: Caller): Promise<void>;
 }
 
 /** Rejects with `forbidden` if the caller may read no threads. */
@@ -37,25 +35,21 @@ export const openReadAccess = async (
     get hidesNothing() {
       return seen.visibility.hidesNothing;
     },
-    async exists(once = (_subject, ask) => ask()) {
-      const { visibility } = seen;
-      const subject = JSON.stringify([threadId, visibility.on("metadata")]);
-      const exists = await once(subject, () => repository.exists(visibility, threadId));
+    async exists() {
+      const exists = await repository.exists(seen.visibility, threadId);
       existed ||= exists;
       return exists;
     },
     async stillExists() {
       if (readAccess.hidesNothing || (await readAccess.exists())) return true;
-      await readAccess.reauthorize(readAccess.caller, (_subject, ask) => ask());
+      await readAccess.reauthorize(readAccess.caller);
       return false;
     },
-    async reauthorize(caller, once) {
-      const asked = await once(`thread ${threadId}`, async () => {
-        const visibility = await mayRead(caller);
-        return { visibility, isHidden: await repository.isHidden(visibility, threadId) };
-      });
-      seen = { caller: caller, visibility: asked.visibility };
-      if (existed && asked.isHidden) throw threadNotFound(threadId);
+    async reauthorize(caller) {
+      const visibility = await mayRead(caller);
+      const isHidden = await repository.isHidden(visibility, threadId);
+      seen = { caller, visibility };
+      if (existed && isHidden) throw threadNotFound(threadId);
     },
   };
   return readAccess;

@@ -85,7 +85,7 @@ const streamRoutes =
             "a stream was cut off: the events of its thread could not be sent",
           );
         // This wire has no event for lost access: the client reconnects and gets a status.
-        const access = request.holdAccess((caller, once) => readAccess.reauthorize(caller, once));
+        const access = request.holdAccess((caller) => readAccess.reauthorize(caller));
         await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
       },
     );

@@ -103,11 +103,8 @@ const createServerApp = (
   services: Services,
   around: AroundApi | undefined,
 ): Promise<FastifyInstance> => {
-  const { access, callerLimits, config, http, lifecycle, logger, responseBudget } = foundation;
+  const { access, callerLimits, config, http, logger, responseBudget } = foundation;
   const hasKeys = (): boolean => access.isGuarded;
-  const reauthorization = lifecycle.closing(
-    createReauthorization({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
-  );
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
   return createApp({
     logger,
@@ -119,7 +116,7 @@ const createServerApp = (
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
     connectionLimits: connectionLimitsOf(config),
     callerLimits,
-    reauthorization,
+    holdAccess: createReauthorization({ ...access, everyMs: config.accessCheckSeconds * 1_000, logger }),
     failedLogins: failedLoginsOf(config, callerLimits.refusals),
     trustedProxies: config.trustedProxies,
     cors: { origins, rules: http.cors },

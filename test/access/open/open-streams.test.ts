@@ -249,20 +249,6 @@ describe("connections of users of the project's own Auth", () => {
     await haveEnded(all);
     expect(JSON.parse(all.waiting.received)).toMatchObject({ __error__: { error: "AccessLost" } });
   });
-
-  test("of one user with many streams cause one question for all of them", async () => {
-    const token = tokenOf("ines");
-    const { threadId, runId } = await openAll(token);
-    const streams = await Promise.all(
-      Array.from({ length: 20 }, () => streaming(`/threads/${threadId}/runs/${runId}/stream`, token)),
-    );
-    const before = directory.shown.get(token) ?? 0;
-    await eventually("three rounds", () => (directory.shown.get(token) ?? 0) >= before + 3);
-    directory.expired.add(token);
-    const asked = directory.shown.get(token) ?? 0;
-    await haveEnded(Object.fromEntries(streams.map((stream, index) => [index, stream])));
-    expect((directory.shown.get(token) ?? 0) - asked).toBeLessThanOrEqual(2);
-  });
 });
 
 describe("connections to a thread whose new owner starts a run before the next authorization check", () => {

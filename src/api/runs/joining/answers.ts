@@ -27,7 +27,7 @@ interface Asked {
 }
 
 const holdFor = ({ request }: FastifyReply, selector: RunSelector, joining: JoiningService): HeldAccess =>
-  request.holdAccess(async (caller, once) => await joining.assertStill(caller, selector, once));
+  request.holdAccess(async (caller) => await joining.assertStill(caller, selector));
 
 const sendEvents = async (
   reply: FastifyReply,

@@ -1,4 +1,3 @@
-import type { Once } from "../../../access/reauthorization/groups.ts";
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
@@ -66,12 +65,9 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
   return {
     /** Rejects if the caller lost the right to read, or the thread is hidden now; a deleted thread hides nothing. */
-    async assertStill(caller: Caller, selector: RunSelector, once: Once): Promise<void> {
-      const { threadId, runId } = selector;
-      await once(`run ${threadId} ${runId}`, async () => {
-        const visibility = await mayRead(caller, selector);
-        if (await repository.threadIsHidden(visibility, threadId)) throw runNotFound(runId);
-      });
+    async assertStill(caller: Caller, selector: RunSelector): Promise<void> {
+      const visibility = await mayRead(caller, selector);
+      if (await repository.threadIsHidden(visibility, selector.threadId)) throw runNotFound(selector.runId);
     },
 
     /** Throws `runNotFound`. */

@@ -67,7 +67,7 @@ export const createThreadStreamRoutes =
             { err: error },
             "the stream of a thread was cut off: its events could not be sent",
           );
-        const access = request.holdAccess((caller, once) => readAccess.reauthorize(caller, once));
+        const access = request.holdAccess((caller) => readAccess.reauthorize(caller));
         try {
           const { signal } = access;
           await deliver(reader, createEventStream(reply, {}), onFault, { signal, closingEvent });

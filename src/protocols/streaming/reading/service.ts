@@ -5,7 +5,7 @@ import type { Hub } from "../../../engine/events/hub.ts";
 import type { StreamingRepository } from "../repository.ts";
 import type { EventStream } from "../schemas.ts";
 import { openReadAccess, type ReadAccess } from "../read-access.ts";
-import { createArrivals } from "./arrivals.ts";
+import { untilExists } from "./arrivals.ts";
 import { createAudiences } from "./connections.ts";
 import { createFilter } from "./filter.ts";
 import type { SubscriptionReader } from "./merged-reader.ts";
@@ -19,7 +19,6 @@ export const createReadingService = (
   signals: Pick<Signals, "subscribeToThread">,
 ) => {
   const audiences = createAudiences();
-  const arrivals = createArrivals(signals);
   const openings = createOpenings(repository);
   const readers = new Set<SubscriptionReader>();
 
@@ -73,7 +72,7 @@ export const createReadingService = (
         repository,
         audiences,
         hasFlushed,
-        untilSeen: async (signal) => (isSeen ? undefined : await arrivals.untilExists(readAccess, signal)),
+        untilSeen: async (signal) => (isSeen ? undefined : await untilExists(readAccess, signals, signal)),
         open: async () => beforeTurnBegan(await openingOf(threadId, since), firstTurn),
         isStillSeen: () => readAccess.stillExists(),
         onClose() {

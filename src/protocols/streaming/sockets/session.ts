@@ -1,6 +1,5 @@
 import type { WebSocket } from "ws";
-import type { HeldAccess } from "../../../access/reauthorization.ts";
-import type { Reauthorize } from "../../../access/reauthorization/groups.ts";
+import type { HeldAccess, Reauthorize } from "../../../access/reauthorization.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
 import { createSocketSink, shareSocket } from "../../../engine/events/transports/websocket.ts";
 import { parseBody } from "../../../http/bodies.ts";
@@ -79,9 +78,9 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const { threadId } = parts.readAccess;
   const shared = shareSocket(socket);
   const subscriptions = new Map<string, { readAccess: ReadAccess; end: () => void }>();
-  const access = parts.holdAccess(async (caller, once) => {
-    await parts.readAccess.reauthorize(caller, once);
-    for (const { readAccess } of subscriptions.values()) await readAccess.reauthorize(caller, once);
+  const access = parts.holdAccess(async (caller) => {
+    await parts.readAccess.reauthorize(caller);
+    for (const { readAccess } of subscriptions.values()) await readAccess.reauthorize(caller);
   });
   let busy: Promise<void> = Promise.resolve();
   /** Received messages without an answer. */
