@@ -6,7 +6,7 @@ import type { Authorize } from "../../src/access/authorize.ts";
 import type { Caller } from "../../src/access/caller.ts";
 import type { Visibility } from "../../src/access/visibility.ts";
 import type { AssistantRepository } from "../../src/api/assistants/repository.ts";
-import type { RecordService as AssistantRecordService } from "../../src/api/assistants/records/service.ts";
+import type { AssistantService } from "../../src/api/assistants/service.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import type { RunRepository } from "../../src/api/runs/repository.ts";
 import type { RecordService as RunRecordService } from "../../src/api/runs/records/service.ts";
@@ -20,7 +20,7 @@ const RUN = { threadId: ID, runId: ID };
 
 export const aRoute =
   (
-    assistants: AssistantRecordService,
+    assistants: AssistantService,
     threads: RecordService,
     runs: RunRecordService,
     store: StoreService,

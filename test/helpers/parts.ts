@@ -93,7 +93,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
     deleteThreads: (_caller, threadIds) =>
       database.query("delete from threadloom.threads where thread_id = any($1::uuid[])", [threadIds]),
   });
-  await assistants.system.ensure(THE_SERVER, graphs.ids);
+  await assistants.ensureOfGraphs(THE_SERVER, graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });
   const app = await createApp({
     responseBudget: createResponseBudget(),

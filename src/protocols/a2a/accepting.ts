@@ -84,7 +84,7 @@ export const createAccepting = (calls: CallService, repository: TaskRepository, 
   const begin = async (request: AgentRequest, message: Message, isStreamed: boolean): Promise<Accepted> => {
     const { caller, assistantId } = request;
     const contextId = contextIdOf(message.contextId);
-    const schema = async () => (await calls.assistants.graph.schemas(caller, assistantId)).input_schema;
+    const schema = async () => (await calls.assistants.schemas(caller, assistantId)).input_schema;
     for (let tries = 1; ; tries += 1) {
       const context = contextId === undefined ? undefined : await repository.context(caller, contextId);
       const before = context && (await known(request, message, context));

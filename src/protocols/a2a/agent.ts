@@ -91,7 +91,7 @@ export const createAgents = (
         const pageSize = lengthOf("pageSize", params.pageSize, 1, PAGE_SIZE_AT_MOST) ?? PAGE_SIZE;
         const historyLength = historyLengthOf(params.historyLength) ?? 0;
         // A missing assistant is no empty list.
-        await calls.assistants.records.get(request.caller, request.assistantId);
+        await calls.assistants.get(request.caller, request.assistantId);
         if (NEVER.has(params.status)) return { tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 };
         const page = await repository.list(
           request.caller,

@@ -84,7 +84,7 @@ export const createCards = (assistants: AssistantService, { security, pushes }: 
     assistantId,
     address,
   }: Pick<AgentRequest, "caller" | "assistantId" | "address">): Promise<AgentCard> {
-    const assistant = await assistants.records.get(caller, assistantId);
+    const assistant = await assistants.get(caller, assistantId);
     const { assistant_id: id, name, version, metadata } = assistant;
     const description = assistant.description ?? `The assistant '${name}'.`;
     const url = `${address()}/a2a/${id}`;

@@ -80,7 +80,7 @@ export const createReading = (calls: CallService) => {
 
   /** Whether the messages of models are part of what the graph returns. */
   const returnsMessages = async ({ caller, assistantId }: AgentRequest): Promise<boolean> => {
-    const { outputKeys } = await calls.assistants.graph.describe(caller, assistantId);
+    const { outputKeys } = await calls.assistants.describe(caller, assistantId);
     return outputKeys?.includes("messages") ?? true;
   };
 

@@ -74,7 +74,7 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     async open(request: AgUiRequest, body: AgentInput): Promise<Opened> {
       const { caller, assistantId, headers, budget, signal } = request;
       // Throws for a hidden assistant before anything else is looked at.
-      const { schemas, outputKeys } = await calls.assistants.graph.describe(caller, assistantId);
+      const { schemas, outputKeys } = await calls.assistants.describe(caller, assistantId);
       const keys = inputKeys(schemas.input_schema);
       const input = await readInput(body);
       const { threadId } = input;

@@ -14,7 +14,7 @@ export interface Arguments {
 }
 
 export const createArgumentReader =
-  ({ graph }: Pick<AssistantService, "graph">) =>
+  ({ schemas: schemasOf }: Pick<AssistantService, "schemas">) =>
   async (
     caller: Caller,
     { assistantId, arguments: given }: { assistantId: string; arguments: JsonObject },
@@ -22,7 +22,7 @@ export const createArgumentReader =
     const own = [THREAD_ID, RESUME].filter((name) => Object.hasOwn(given, name));
     if (own.length === 0) return { threadId: undefined, resume: undefined, input: given };
     // The graph's input may have fields of these names.
-    const schemas = await graph.schemas(caller, assistantId);
+    const schemas = await schemasOf(caller, assistantId);
     const input = { ...given };
     const take = (name: string): JsonValue | undefined => {
       if (!own.includes(name) || hasOwnField(schemas, name)) return undefined;

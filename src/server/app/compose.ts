@@ -215,7 +215,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       await services.ensureSystemAssistants(project.entries);
       // Runs of removed graphs would wait for a server that has these graphs.
       for (const id of before.filter((graphId) => !graphs.has(graphId)))
-        await services.assistants.records.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
+        await services.assistants.remove(THE_SERVER, systemAssistantId(id), { withThreads: false });
     },
     /**
      * Closes every part, then rejects with the collected errors. `failed`: a run may have caused the end, so unfinished

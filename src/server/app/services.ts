@@ -55,7 +55,7 @@ export const createServices = async (
   });
   const ensureSystemAssistants = async (entries: readonly GraphEntry[]): Promise<void> => {
     const defaults = assistantDefaults(entries, config.assistantConfigs);
-    const revised = await assistants.system.ensure(THE_SERVER, graphs.ids, defaults);
+    const revised = await assistants.ensureOfGraphs(THE_SERVER, graphs.ids, defaults);
     if (revised.length === 0) return;
     const text =
       "the assistants of these graphs have a new version, because their defaults in the deployment changed";
@@ -101,7 +101,7 @@ export const createServices = async (
   const ui = createUiService({
     config: foundation.ui,
     authorize,
-    graphOf: async (caller, reference) => (await assistants.records.get(caller, reference)).graph_id,
+    graphOf: async (caller, reference) => (await assistants.get(caller, reference)).graph_id,
     logger,
   });
 

@@ -160,7 +160,7 @@ test("every graph has a system assistant from the start, under an id that client
 test("replicas that start at once create each system assistant once, and keep a user's version of it", async () => {
   await server.database.query("delete from threadloom.assistants where assistant_id = $1", [AGENT_ID]);
   const boots = Array.from({ length: 8 }, (_, boot) =>
-    server.assistants.system.ensure(
+    server.assistants.ensureOfGraphs(
       THE_SERVER,
       boot % 2 === 0 ? server.graphs.ids : [...server.graphs.ids].reverse(),
     ),
@@ -175,7 +175,7 @@ test("replicas that start at once create each system assistant once, and keep a 
     context: { mine: true },
     metadata: { created_by: "system" },
   });
-  await server.assistants.system.ensure(THE_SERVER, server.graphs.ids);
+  await server.assistants.ensureOfGraphs(THE_SERVER, server.graphs.ids);
   expect((await server.client.get("/assistants/agent")).body).toEqual(changed.body);
 });
 
@@ -192,7 +192,7 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
       authorize: createAuthorize(),
       graphs: { ...server.graphs, ids: [GRAPH], has: () => true, description: () => said.description },
       deleteThreads: async () => undefined,
-    }).system.ensure(THE_SERVER, [GRAPH], { [GRAPH]: said });
+    }).ensureOfGraphs(THE_SERVER, [GRAPH], { [GRAPH]: said });
   const systemAssistant = async () => (await server.client.get(`/assistants/${GRAPH}`)).body as object;
   afterEach(() => server.database.query("delete from threadloom.assistants where graph_id = $1", [GRAPH]));
 
@@ -272,7 +272,7 @@ describe("the configuration of a graph's assistant in langgraph.json", () => {
 });
 
 test("a graph id with a slash or a space is a valid reference, percent-encoded", async () => {
-  await deployed(["team/my graph"]).system.ensure(THE_SERVER, ["team/my graph"]);
+  await deployed(["team/my graph"]).ensureOfGraphs(THE_SERVER, ["team/my graph"]);
   const answer = await server.client.get(`/assistants/${encodeURIComponent("team/my graph")}`);
   expect(answer.status).toBe(200);
   expect(answer.body).toMatchObject({ graph_id: "team/my graph", description: "Graph team/my graph" });
@@ -324,7 +324,7 @@ test("the drawing, schemas and subgraphs are those of the assistant's graph", as
 });
 
 test("an assistant whose graph is no longer deployed can be read, but not drawn", async () => {
-  await deployed(["retired"]).system.ensure(THE_SERVER, ["retired"]);
+  await deployed(["retired"]).ensureOfGraphs(THE_SERVER, ["retired"]);
   expect((await server.client.get("/assistants/retired")).status).toBe(200);
   const drawing = await server.client.get("/assistants/retired/graph");
   expect(drawing.status).toBe(404);
@@ -369,7 +369,7 @@ test("the system assistant of a deployed graph can't be deleted, and keeps its t
 });
 
 test("the system assistant of a graph that is no longer deployed can be deleted", async () => {
-  await deployed(["withdrawn"]).system.ensure(THE_SERVER, ["withdrawn"]);
+  await deployed(["withdrawn"]).ensureOfGraphs(THE_SERVER, ["withdrawn"]);
   expect((await server.client.delete("/assistants/withdrawn")).status).toBe(204);
   expect((await server.client.get("/assistants/withdrawn")).status).toBe(404);
 });

@@ -7,7 +7,7 @@ const THREAD = "7c1c7f0e-3f0e-4a58-9d9b-2f5c3a0c5d11";
 
 const read = async (properties: object, given: Record<string, string>) => {
   const schemas = async () => ({ input_schema: { properties } }) as never;
-  const reader = createArgumentReader({ graph: { schemas } as never });
+  const reader = createArgumentReader({ schemas });
   return await reader(CALLER, { assistantId: "agent", arguments: given });
 };
 

@@ -31,7 +31,7 @@ export interface ToolPage {
 export interface ToolServiceParts {
   database: Database;
   authorize: Authorize;
-  assistants: Pick<AssistantService, "records" | "graph">;
+  assistants: Pick<AssistantService, "get" | "schemas">;
   graphs: Pick<Graphs, "ids" | "has" | "description">;
   config: McpConfig;
 }
@@ -51,7 +51,7 @@ export const createToolService = ({ database, authorize, assistants, graphs, con
   /** Undefined if the caller may not read the assistant. */
   const rowOf = async (caller: Caller, { assistant, name, description }: NamedTool) => {
     try {
-      const found = await assistants.records.get(caller, assistant);
+      const found = await assistants.get(caller, assistant);
       const { assistant_id, graph_id } = found;
       return {
         ...{ assistant_id, graph_id, title: found.name, tool: name, cursor: "" },
@@ -84,7 +84,7 @@ export const createToolService = ({ database, authorize, assistants, graphs, con
   /** Undefined if the caller may not read the assistant, or if its graph can't be built. */
   const schemasOf = async (caller: Caller, assistantId: string): Promise<GraphSchemas | undefined> => {
     try {
-      return await assistants.graph.schemas(caller, assistantId);
+      return await assistants.schemas(caller, assistantId);
     } catch (error) {
       if (error instanceof ThreadloomError && error.kind !== "unavailable") return undefined;
       throw error;
