@@ -19,8 +19,6 @@ export const WITH_PROCESSES = [
   "test/console/**/*.test.ts",
   "test/faults/**/*.test.ts",
   "test/cli/import/**/*.test.ts",
-  "test/cli/runs/show.test.ts",
-  "test/cli/runs/top.test.ts",
   "test/main/**/*.test.ts",
   "test/monitoring/**/*.test.ts",
   "test/readme/**/*.test.ts",

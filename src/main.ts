@@ -15,9 +15,6 @@ const surroundings: CommandSurroundings = {
   get columns() {
     return process.stdout.isTTY ? process.stdout.columns : undefined;
   },
-  get rows() {
-    return process.stdout.isTTY ? process.stdout.rows : undefined;
-  },
   unread: unread.signal,
   stopping() {
     const stopping = new AbortController();

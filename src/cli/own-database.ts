@@ -108,6 +108,8 @@ export const findOwnDatabase = async (flags: DatabaseFlags, given: Environment):
 
 interface ReachedDatabase {
   connectionString: string;
+  /** Of the embedded PostgreSQL. */
+  dataFolder?: string;
   /** Stops the embedded PostgreSQL, unless other processes use it. */
   close(): Promise<void>;
 }

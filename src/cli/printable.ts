@@ -14,19 +14,17 @@ export const cut = (text: string, width: number): string => {
 /**
  * Cuts the widest column until the rows fit.
  * @param columns undefined: cuts nothing, because a script may read the output
- * @param uncut how many of the first columns are never cut, such as ids
  */
 export const tableText = (
   titles: readonly string[],
   rows: readonly (readonly string[])[],
   columns: number | undefined,
-  uncut = 0,
 ): string => {
   const lines = [titles, ...rows].map((row) => row.map(printable));
   const widths = titles.map((_, at) => Math.max(...lines.map((line) => [...(line[at] ?? "")].length)));
   const whole = (): number => widths.reduce((sum, width) => sum + width, GAP * (widths.length - 1));
   for (let over = whole() - (columns ?? Infinity); over > 0; over = whole() - (columns ?? Infinity)) {
-    const widest = widths.indexOf(Math.max(...widths.slice(uncut)), uncut);
+    const widest = widths.indexOf(Math.max(...widths));
     const width = widths[widest] ?? 0;
     if (width <= SHORTEST) break;
     widths[widest] = Math.max(SHORTEST, width - over);

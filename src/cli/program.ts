@@ -52,11 +52,6 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/runs.ts")).createRuns,
   },
   {
-    name: "top",
-    summary: "Watch running and waiting runs.",
-    load: async () => (await import("./commands/top.ts")).createTop,
-  },
-  {
     name: "threads",
     summary: "List, show, follow and delete threads.",
     load: async () => (await import("./commands/threads.ts")).createThreads,
@@ -72,24 +67,9 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/encryption.ts")).createEncryption,
   },
   {
-    name: "backup",
-    summary: "Write the database into a file.",
-    load: async () => (await import("./commands/backup.ts")).createBackup,
-  },
-  {
-    name: "restore",
-    summary: "Fill the database from such a file.",
-    load: async () => (await import("./commands/restore.ts")).createRestore,
-  },
-  {
     name: "distribute",
     summary: "Distribute the tables over the nodes of a Citus cluster.",
     load: async () => (await import("./commands/distribute.ts")).createDistribute,
-  },
-  {
-    name: "psql",
-    summary: "Open psql on the database.",
-    load: async () => (await import("./commands/psql.ts")).createPsql,
   },
   {
     name: "dockerfile",

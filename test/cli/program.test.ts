@@ -32,7 +32,6 @@ test("without a command the help is printed, which names all commands", async ()
     "encryption",
     "openapi",
     "runs",
-    "top",
     "threads",
     "schemas",
   ])
@@ -148,7 +147,7 @@ test.each([
   [["runs", "list", "--url", "nowhere"], "--url must be an address"],
   [["doctor", "--port", "abc"], "--port must be a whole number"],
   [["import", "--from", "mysql://x"], "--from must be a URL like postgresql:"],
-  [["psql", "--database-schema", "A b"], "--database-schema must be a name of at most 40"],
+  [["migrate", "--database-schema", "A b"], "--database-schema must be a name of at most 40"],
   [["keys", "list", "--database-url", "nowhere"], "--database-url must be"],
 ])("wrong usage exits with 2: %j", async (argv, sentence) => {
   const { code, stderr } = await within(...argv);

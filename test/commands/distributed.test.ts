@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startTestServer } from "../helpers/app.ts";
 import { citusNodes, databaseNamed } from "../helpers/citus.ts";
@@ -18,7 +17,6 @@ const onCluster = async () => {
   });
   return {
     connectionString: database.connectionString,
-    file: join(folder.path, "backup.gz"),
     /** The same database, at a worker node's own address. */
     workerUrl: databaseNamed(worker, new URL(database.connectionString).pathname.slice(1)),
     run: (argv: string[], url = database.connectionString) =>
@@ -34,24 +32,6 @@ test.skipIf(worker === "")("distributed tables keep their parts, and say how man
   const other = await run(["distribute", "--shards", "3"]);
   expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("divided into 4 parts already")]);
 });
-
-test.skipIf(worker === "")(
-  "a backup is not restored into distributed tables, which would undo the distribution",
-  async () => {
-    const { run, file } = await onCluster();
-    const made = await run(["backup", "--output", file]);
-    expect([made.code, made.stderr]).toEqual([
-      0,
-      expect.stringContaining("only if all servers were stopped"),
-    ]);
-    const restored = await run(["restore", file, "--force"]);
-    expect([restored.code, restored.stderr]).toEqual([
-      1,
-      expect.stringContaining("The tables are distributed"),
-    ]);
-    expect((await run(["distribute", "--status"])).out).toContain("of all threads");
-  },
-);
 
 test.skipIf(worker === "")("nothing is distributed while a server runs, whatever its role", async () => {
   const { run, connectionString } = await onCluster();

@@ -10,8 +10,6 @@ export interface CommandSurroundings {
   readonly canAsk: boolean;
   /** Undefined if the output is not a terminal. */
   readonly columns?: number | undefined;
-  /** Lines of the terminal, as `columns`. */
-  readonly rows?: number | undefined;
   /** Aborts when the reader of stdout is gone, as with `| head`. */
   readonly unread: AbortSignal;
   /** Aborts on SIGINT and SIGTERM. After this call, those signals no longer end the process. */

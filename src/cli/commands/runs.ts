@@ -3,12 +3,13 @@ import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
 import { isJsonObject } from "../../platform/lib/json.ts";
 import { runExtract } from "../../api/runs/schemas.ts";
-import { printable, tableText } from "../printable.ts";
+import { trace as traceAnswer, type Trace } from "../../api/runs/traces/schemas.ts";
+import { fieldsText, printable, tableText } from "../printable.ts";
+import { durationText } from "../remote/duration.ts";
 import { forEachId, idsArgument } from "../remote/each.ts";
 import { listing, readListed, type ListFlags } from "../remote/listing.ts";
 import { idArgument, onServer, remoteServer, type RemoteServer, type ServerFlags } from "../remote/server.ts";
 import { tail } from "../remote/tail.ts";
-import { showRun, took, type Run } from "../runs/show.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -19,11 +20,102 @@ Examples:
   $ threadloom runs cancel 0199f3a0-0000-7000-8000-000000000000
 
 These commands call a running server's API: --url and --api-key, or THREADLOOM_URL and THREADLOOM_API_KEY.
-'show --json' has the whole trace in 'trace'.
+'show --json' has the whole trace in 'trace'; the console draws it.
 Exit codes: 0 done, 1 not done, or the run that was followed failed, 2 wrong usage.`;
 
 const STATUSES = ["pending", "running", "error", "success", "timeout", "interrupted"];
 const runs = z.array(runExtract);
+type Run = z.output<typeof runExtract>;
+type Field = readonly [name: string, value: string];
+
+const count = new Intl.NumberFormat("en-US");
+
+/** How long a run was or is executed. */
+const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
+  started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
+
+const failedNodesOf = async (
+  server: RemoteServer,
+  { thread_id: threadId, run_id: runId }: Run,
+): Promise<string[]> => {
+  const path = `/threads/${threadId}/history`;
+  const answer = await server.post(path, { limit: 1, metadata: { run_id: runId ?? "" }, select: ["tasks"] });
+  const [newest] = Array.isArray(answer) ? answer : [];
+  const tasks =
+    isJsonObject(newest) && Array.isArray(newest["tasks"]) ? newest["tasks"].filter(isJsonObject) : [];
+  return tasks
+    .filter(({ error }) => typeof error === "string")
+    .map(({ name, error }) => `${String(name)}: ${String(error)}`);
+};
+
+/** Undefined if this caller may not read the trace, or if the server is of another version. */
+const readTrace = async (
+  server: RemoteServer,
+  { thread_id: threadId, run_id: runId }: Run,
+): Promise<Trace | undefined> => {
+  try {
+    return traceAnswer.safeParse(await server.get(`/threads/${threadId}/runs/${runId}/trace`)).data;
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return undefined;
+  }
+};
+
+const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
+  const handedBack = Math.max(0, attempts - lost - 1);
+  const ends = [
+    ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
+    ...(handedBack > 0 ? [`${handedBack} handed back by a server that stopped`] : []),
+  ];
+  return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
+};
+
+/** The wait begins when the run is due. */
+const waitFields = ({ created_at: created, available_at: due = created, run_started_at: start }: Run) => {
+  if (created === undefined || due === undefined) return [["Waited", "-"] as const];
+  const [createdMs, dueMs] = [Date.parse(created), Date.parse(due)];
+  const waitedMs = start == null ? undefined : Date.parse(start) - Math.max(createdMs, dueMs);
+  const waited = waitedMs === undefined ? "-" : durationText(Math.max(0, waitedMs));
+  return [...(dueMs > createdMs ? [["Due", due] as const] : []), ["Waited", waited] as const];
+};
+
+const errorFields = ({ error }: Run): Field[] =>
+  Object.entries(error ?? {}).map(([field, value]) => [
+    field === "error" ? "Error" : `  ${field}`,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
+
+const usageFields = ({ usage }: Trace): Field[] => {
+  const models = usage.map((used, at): Field => {
+    const cached = used.cache_read_tokens === 0 ? "" : ` (${count.format(used.cache_read_tokens)} cached)`;
+    const calls = used.calls === 1 ? "1 call" : `${count.format(used.calls)} calls`;
+    const tokens = `${count.format(used.input_tokens)} in${cached}, ${count.format(used.output_tokens)} out`;
+    return [at === 0 ? "Tokens" : "", `${used.model}: ${tokens}, ${calls}`];
+  });
+  const priced = usage.flatMap(({ cost }) => (cost === null ? [] : [cost]));
+  if (priced.length === 0) return models;
+  const sum = Number(priced.reduce((all, cost) => all + cost, 0).toPrecision(6));
+  const part = priced.length < usage.length ? " (some models have no price)" : "";
+  return [...models, ["Cost", `${sum}${part}`]];
+};
+
+const runText = (run: Run, failedNodes: readonly string[], trace: Trace | undefined): string =>
+  fieldsText([
+    ["Run", run.run_id ?? ""],
+    ["Thread", run.thread_id ?? ""],
+    ["Assistant", run.assistant_id ?? ""],
+    ["Graph", run.graph_id ?? "-"],
+    ["Status", run.status ?? ""],
+    ["Attempts", run.attempts === undefined ? "-" : attemptsText(run)],
+    ["Created", run.created_at ?? ""],
+    ...waitFields(run),
+    ["Took", took(run)],
+    ["Ended", run.run_ended_at ?? "-"],
+    ...errorFields(run),
+    ...failedNodes.map((node) => ["Failed in", node] as const),
+    ...(trace === undefined ? [] : usageFields(trace)),
+    ["Metadata", JSON.stringify(run.metadata ?? {})],
+  ]);
 
 /** No other route finds a run without its thread's id. */
 const findRun = async (server: RemoteServer, id: string): Promise<Run> => {
@@ -111,7 +203,7 @@ export const createRuns: CreateCommand = (surroundings) => {
     });
 
   onServer(command.command("show"))
-    .description("Shows a run: status, tokens, the error, and a timeline of its nodes, models and tools.")
+    .description("Shows a run: status, times, tokens and the error.")
     .argument("<run>", "its id", idArgument)
     .option("--thread <id>", "the run's thread, for servers that can't search runs", idArgument)
     .action(async (id: string, { thread, ...flags }: ServerFlags & { thread?: string }) => {
@@ -120,7 +212,12 @@ export const createRuns: CreateCommand = (surroundings) => {
         thread === undefined
           ? await findRun(server, id)
           : runExtract.parse(await server.get(`/threads/${thread}/runs/${id}`));
-      await showRun(server, run, flags.json === true, surroundings);
+      const [failedNodes, trace] = await Promise.all([
+        run.status === "error" ? failedNodesOf(server, run) : [],
+        readTrace(server, run),
+      ]);
+      if (flags.json) json({ ...run, failed_in: failedNodes, trace: trace ?? null });
+      else write(runText(run, failedNodes, trace));
     });
 
   onServer(command.command("tail"))

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import pg from "pg";
 import { clockAhead, CLOCKS_DIFFER_MS } from "../../platform/database/clock.ts";
 import { isBesideCoordinator } from "../../platform/database/distributed/placement.ts";
@@ -13,7 +13,7 @@ import { sqlState, StartError } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { databaseName } from "../banner.ts";
 import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
-import { fail, ok, warn, type Check } from "./checks.ts";
+import { fail, info, ok, warn, type Check } from "./checks.ts";
 import { checkObjectStore } from "./object-store.ts";
 import { checkAddresses } from "./addresses.ts";
 import { checkNodes } from "./nodes.ts";
@@ -183,6 +183,14 @@ const checkDisk = async (folder: string): Promise<Check> => {
   return free < BYTES_WISHED ? warn("Disk", text, advice) : ok("Disk", text);
 };
 
+/** Without the password: people paste what `doctor` prints. */
+const embeddedAddress = (connectionString: string, dataFolder: string): Check => {
+  const url = new URL(connectionString);
+  url.password = "";
+  const file = join(dataFolder, "postgres/cluster/password");
+  return info("Address", `${url.href} while a server runs; its password is in ${file}`);
+};
+
 /** Changes nothing. */
 export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promise<DatabaseFindings> => {
   const { url, dataFolder } = place;
@@ -203,9 +211,11 @@ export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promi
     try {
       await client.connect();
       const found = await check(client, place, where);
+      const { connectionString, dataFolder: folder } = reached;
       const further = [
+        folder === undefined ? undefined : embeddedAddress(connectionString, folder),
         await checkAddresses(url),
-        await checkNodes(client, reached.connectionString, place.schema),
+        await checkNodes(client, connectionString, place.schema),
         await checkObjectStore(place.environment),
       ].filter((one) => one !== undefined);
       return { ...found, checks: [...found.checks, ...further, ...disk] };

@@ -17,7 +17,7 @@ interface MigrateOptions {
   schema: string;
   /** False: processes that start together retry. */
   advisoryLocks?: boolean;
-  /** Default: all of this version. A restore passes the migrations of the backup's version. */
+  /** Default: all of this version. */
   migrations?: readonly Migration[];
   logger: Logger;
 }

@@ -135,7 +135,7 @@ export const unusableReason = (error: unknown): string => {
     : reason;
 };
 
-/** Longer than the locks of a migration or a backup. A statement that is always too slow must not be tried for ever. */
+/** Longer than the locks of a migration. A statement that is always too slow must not be tried for ever. */
 const CANCELLED_FOR_MS = 60_000;
 
 /** For `retryPassing` without a time limit: from now on, waits for an unreachable database, and a minute for a slow one. */
