@@ -64,7 +64,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "protocols/ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
   "protocols/ui/fragment.ts: ESCAPES[character]": "one of five characters",
   "http/public-address.ts: headers[`x-forwarded-${name}`]": "one of two headers",
-  "api/store/embedding-models.ts: module[provider.className]": "a name of our own list",
+  "api/store/embedding.ts: module[provider.className]": "a name of our own list",
   "state/values/classes.ts: module[name]": "a name of our own list",
   "state/values/classes.ts: (ownMessages as Record<string, unknown>)[name]": "a name of our own list",
   "graphs/langgraph-copy.ts: require.cache[entry]": "the path of a file, which Node has found",

@@ -18,16 +18,14 @@ test("only authorization creates a visibility", () => {
 
 test("every repository turns its visibility into a condition, except where it only inserts, and for store items", () => {
   expect(mentioning("_visibility")).toEqual([
-    "api/assistants/system/repository.ts",
+    "api/assistants/versions.ts",
     "api/crons/repository.ts",
     "api/store/repository.ts",
-    "api/store/vector-repository.ts",
+    "api/store/vectors.ts",
   ]);
   const setAside = (file: string): number =>
     readFileSync(`${SOURCE}${file}`, "utf8").split("_visibility").length - 1;
-  expect([setAside("api/assistants/system/repository.ts"), setAside("api/crons/repository.ts")]).toEqual([
-    1, 1,
-  ]);
+  expect([setAside("api/assistants/versions.ts"), setAside("api/crons/repository.ts")]).toEqual([1, 1]);
 });
 
 test("no route claims that the server itself is the caller", () => {

@@ -1,11 +1,24 @@
 import type { Visibility } from "../../access/visibility.ts";
-import { queriesOver } from "../../platform/database/queries.ts";
+import { composedRead, queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../../platform/database/database.ts";
 import { literal, statement } from "../../platform/database/statement.ts";
 import type { CronRow } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { CreationRights } from "../../engine/queue/sql/create.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+import type { CronExtract, CronFilter, CronRecord, CronSearch } from "./schemas.ts";
+import { sql, type RawBuilder, type SqlBool } from "kysely";
+import type { PageColumns } from "../../platform/database/bounded-reads.ts";
+import { assertOnePlace } from "../../platform/domain/cursors.ts";
+import {
+  isBehindCursor,
+  keyOf,
+  nextCursor,
+  type KeyColumns,
+  type KeyOrder,
+} from "../../platform/domain/key-order.ts";
+import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
 
 export const COLUMNS = [
   "cron_id",
@@ -36,9 +49,7 @@ export interface CronUser {
   caller: string | null;
 }
 
-export type NewCron = CronFields &
-  Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> &
-  CronUser;
+type NewCron = CronFields & Pick<CronRow, "cron_id" | "assistant_id" | "thread_id" | "user_id"> & CronUser;
 
 export interface Surroundings {
   /** The database's time, because the clocks of processes differ. */
@@ -176,3 +187,117 @@ export const createCronRepository = (database: Database) => ({
 });
 
 export type CronRepository = ReturnType<typeof createCronRepository>;
+
+type CronRowNow = CronRow & { now: Date };
+
+const timeOrNull = (time: Date | null): string | null => (time === null ? null : timestamp(time));
+
+/** As in the hosted service. */
+const payloadOf = ({ payload, assistant_id, schedule }: CronRow): JsonObject => ({
+  ...(JSON.parse(payload) as JsonObject),
+  assistant_id,
+  schedule,
+});
+
+export const toCron = (row: CronRow): CronRecord => ({
+  cron_id: row.cron_id,
+  assistant_id: row.assistant_id,
+  thread_id: row.thread_id,
+  on_run_completed: row.on_run_completed,
+  end_time: timeOrNull(row.end_time),
+  schedule: row.schedule,
+  timezone: row.timezone,
+  created_at: timestamp(row.created_at),
+  updated_at: timestamp(row.updated_at),
+  user_id: row.user_id,
+  payload: payloadOf(row),
+  next_run_date: timeOrNull(row.next_run_date),
+  metadata: row.metadata,
+  enabled: row.enabled,
+  error: row.error,
+});
+
+export const toExtract = (row: CronRowNow, select: readonly (keyof CronExtract)[]): CronExtract => {
+  const whole: CronExtract = { ...toCron(row), now: timestamp(row.now) };
+  return Object.fromEntries(select.map((field) => [field, whole[field]]));
+};
+
+interface CronPage {
+  rows: CronRowNow[];
+  /** Undefined for an empty page. */
+  total: number | undefined;
+  cursor: string | undefined;
+}
+
+const EMPTY = { metadata: "'{}'::jsonb", payload: "'{}'::text" } as const;
+
+const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }: CronSearch): KeyOrder => ({
+  ...{ list: "crons", key, id: "cron_id", direction },
+  holds: key.endsWith("_id") ? "ids" : "times",
+});
+
+const matching = (
+  { encryption }: Database,
+  visibility: Visibility<"crons">,
+  { assistant_id, thread_id, enabled, metadata }: CronFilter,
+): RawBuilder<SqlBool>[] => {
+  encryption.assertSearchable(metadata);
+  const conditions = [whereVisible(visibility, "metadata")];
+  if (assistant_id !== undefined) conditions.push(sql`assistant_id = ${assistantIdOf(assistant_id)}::uuid`);
+  if (thread_id !== undefined) conditions.push(sql`thread_id = ${thread_id}::uuid`);
+  if (enabled !== undefined) conditions.push(sql`enabled = ${enabled}::boolean`);
+  if (metadata !== undefined) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
+  return conditions;
+};
+
+/**
+ * Metadata have no index, because each firing would update it. Indexes: crons_by_assistant, crons_by_thread,
+ * crons_by_creation.
+ */
+export const createCronSearcher = (database: Database) => ({
+  /** A page that would grow too large ends early. Rejects like `boundedRead`. */
+  async page(
+    visibility: Visibility<"crons">,
+    search: CronSearch,
+    fields: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<CronPage> {
+    assertOnePlace(search);
+    const conditions = matching(database, visibility, search);
+    const order = orderOf(search);
+    if (search.cursor !== undefined) conditions.push(isBehindCursor(order, search.cursor));
+    const where = sql.join(conditions, sql` and `);
+    const columns = COLUMNS.map((column) =>
+      (column === "metadata" || column === "payload") && !fields.includes(column)
+        ? `${EMPTY[column]} as ${column}`
+        : column,
+    );
+    const direction = sql.raw(order.direction);
+    const query = sql`
+      select ${sql.raw(columns.join(", "))}, now() as now, ${sql.raw(keyOf(order))} as cursor_key,
+        cron_id::text as cursor_id, (select count(*)::int from threadloom.crons where ${where}) as total
+      from threadloom.crons where ${where} order by ${sql.raw(order.key)} ${direction} nulls last, cron_id ${direction}
+      limit ${search.limit}::int offset ${search.offset}::int`;
+    const found = await composedRead<CronRowNow & PageColumns & KeyColumns & { total: number }>(
+      database.boundedRead,
+      query,
+      { signal, weight: { columns: ["metadata"], octets: "octet_length(payload)" } },
+    );
+    const total = found[0]?.total;
+    const cursor = nextCursor(order, found, { offset: search.offset, matching: total ?? 0 });
+    return { rows: database.encryption.decryptedRows("crons", found), total, cursor };
+  },
+
+  /** Rejects like `boundedRead`. */
+  async count(visibility: Visibility<"crons">, filter: CronFilter, signal?: AbortSignal): Promise<number> {
+    const where = sql.join(matching(database, visibility, filter), sql` and `);
+    const rows = await composedRead<{ count: number }>(
+      database.boundedRead,
+      sql`select count(*)::int as count from threadloom.crons where ${where}`,
+      { signal },
+    );
+    return rows[0]?.count ?? 0;
+  },
+});
+
+export type CronSearcher = ReturnType<typeof createCronSearcher>;

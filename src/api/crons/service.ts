@@ -1,8 +1,23 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
+import type { Permission, Visibility } from "../../access/visibility.ts";
+import type { CronRow } from "../../platform/database/tables.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import type { CreationRights } from "../../engine/queue/sql/create.ts";
+import {
+  CRON_FIELDS,
+  RUN_FIELDS,
+  type CronCreate,
+  type CronExtract,
+  type CronFilter,
+  type CronPatch,
+  type CronRecord,
+  type CronSearch,
+} from "./schemas.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { MERGED_BYTES_AT_MOST, metadataTooLarge } from "../../platform/database/merging.ts";
-import type { CronRow } from "../../platform/database/tables.ts";
 import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
 import {
   assistantNotFound,
@@ -14,27 +29,92 @@ import {
 } from "../../platform/domain/errors.ts";
 import { assertRecursionLimit } from "../../platform/domain/recursion-limit.ts";
 import { totalOf, type Page } from "../../http/pagination.ts";
-import { newId } from "../../platform/lib/ids.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
 import { countedAs, isUser } from "../../engine/queue/counted-as.ts";
 import { storeOnce } from "../runs/creation/store-once.ts";
 import { authUserOf } from "../runs/creation/granted.ts";
-import { createCronRights, payloadOf, takesOver, userIdOf } from "./rights.ts";
-import { toCron, toExtract } from "./record.ts";
-import type { CronFields, CronRepository, CronUser, Surroundings } from "./repository.ts";
-import { readSchedule } from "./schedule.ts";
 import {
-  CRON_FIELDS,
-  type CronCreate,
-  type CronExtract,
-  type CronFilter,
-  type CronPatch,
-  type CronRecord,
-  type CronSearch,
-} from "./schemas.ts";
-import type { CronSearcher } from "./search.ts";
+  toCron,
+  toExtract,
+  type CronFields,
+  type CronRepository,
+  type CronSearcher,
+  type CronUser,
+  type Surroundings,
+} from "./repository.ts";
+import { readSchedule } from "./schedule.ts";
 
-export interface CronServiceParts {
+interface AskedRuns {
+  assistantId: string;
+  threadId: string | null;
+  metadata: JsonObject;
+  payload: JsonObject;
+}
+
+const askedPayloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unknown }): JsonObject =>
+  Object.fromEntries(
+    RUN_FIELDS.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
+  ) as JsonObject;
+
+/** Undefined for an API key. */
+const userIdOf = (caller: Caller): string | undefined =>
+  caller.kind === "user" ? caller.identity : undefined;
+
+const askedOf = ({ metadata, payload }: Pick<CronRow, "metadata" | "payload">): unknown => [
+  metadata,
+  JSON.parse(payload),
+];
+
+/**
+ * A user who changes or enables the runs becomes their user; otherwise they would act and count as the creator's. An
+ * API key belongs to the operator and replaces no user.
+ */
+const takesOver = (
+  caller: Caller,
+  before: Pick<CronRow, "metadata" | "payload" | "enabled">,
+  after: Pick<CronRow, "metadata" | "payload" | "enabled">,
+): boolean =>
+  caller.kind === "user" &&
+  ((after.enabled && !before.enabled) || !isDeepStrictEqual(askedOf(after), askedOf(before)));
+
+const createCronRights = (authorize: Authorize) => ({
+  create: async (
+    caller: Caller,
+    body: CronCreate,
+    { cronId, threadId }: { cronId: string; threadId: string | null },
+  ): Promise<Permission<"crons", "create">> =>
+    await authorize(caller, "crons", "create", {
+      ...{ cron_id: cronId, schedule: body.schedule, thread_id: threadId ?? undefined },
+      ...{ user_id: userIdOf(caller), end_time: body.end_time?.toISOString() },
+      ...{ metadata: body.metadata ?? {}, payload: askedPayloadOf(body) },
+    }),
+
+  update: async (caller: Caller, cronId: string, body: CronPatch): Promise<Permission<"crons", "update">> =>
+    await authorize(caller, "crons", "update", {
+      ...{ cron_id: cronId, schedule: body.schedule },
+      ...{ metadata: body.metadata ?? {}, payload: askedPayloadOf(body) },
+    }),
+
+  search: async (
+    caller: Caller,
+    { assistant_id, thread_id, metadata, limit, offset }: Partial<CronSearch>,
+  ): Promise<Visibility<"crons">> =>
+    await authorize(caller, "crons", "search", { assistant_id, thread_id, metadata, limit, offset }),
+
+  /** Returns the runs' metadata, which a handler may have extended. */
+  runs: async (
+    caller: Caller,
+    { assistantId, threadId, metadata, payload }: AskedRuns,
+  ): Promise<{ rights: CreationRights; metadata: JsonObject }> => {
+    const threads = await authorize(caller, "threads", "create_run", {
+      ...{ thread_id: threadId ?? undefined, assistant_id: assistantId, run_id: newId() },
+      ...{ status: "pending", metadata, kwargs: payload },
+    });
+    const assistants = await authorize(caller, "assistants", "read", { assistant_id: assistantId });
+    return { rights: { threads, assistants }, metadata: threads.value.metadata };
+  },
+});
+
+interface CronServiceParts {
   database: Database;
   authorize: Authorize;
   repository: CronRepository;
@@ -52,7 +132,7 @@ const FOREIGN_KEY_VIOLATION = "23503";
 
 /** Drops fields that a handler added. */
 const grantedPayload = (payload: Record<string, unknown>): JsonObject =>
-  payloadOf(payload as Parameters<typeof payloadOf>[0]);
+  askedPayloadOf(payload as Parameters<typeof askedPayloadOf>[0]);
 
 type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
 

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { forbidden } from "../../platform/domain/errors.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { health, healthQuery, metricsQuery, serverInfo, type Metrics } from "./schemas.ts";
-import type { StatusService } from "./service.ts";
+import { health, healthQuery, metricsQuery, queueRecord, serverInfo, type Metrics } from "./schemas.ts";
+import type { QueueService, StatusService } from "./service.ts";
+import { callerGone } from "../../http/caller-gone.ts";
 
 const tags = ["System"];
 const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -80,4 +81,23 @@ export const createStatusRoutes =
   async (app) => {
     await app.register(healthRoutes(service));
     if (meta) await app.register(metaRoutes(service));
+  };
+
+export const createQueueRoutes =
+  (service: QueueService): RoutePlugin =>
+  async (app) => {
+    app.get(
+      "/queue",
+      {
+        config: { rate: "searches" },
+        schema: {
+          tags: ["System"],
+          summary: "Get pending and running runs by graph, thread and server",
+          description:
+            "Covers all servers that share the database. Needs an API key: users of an `Auth` get 403.",
+          response: { 200: queueRecord, 403: errorAnswer, 422: errorAnswer },
+        },
+      },
+      async (request, reply) => await service.read(request.caller, callerGone(reply.raw)),
+    );
   };

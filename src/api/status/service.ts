@@ -1,14 +1,62 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { cpuUsage, memoryUsage, uptime } from "node:process";
 import type { Database } from "../../platform/database/database.ts";
 import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
-import { unavailable } from "../../platform/domain/errors.ts";
+import { forbidden, unavailable } from "../../platform/domain/errors.ts";
 import { packageVersion, serverVersion } from "../../platform/lib/package-versions.ts";
 import { within } from "../../platform/lib/within.ts";
 import { createMetrics, type ServerMetrics } from "../../platform/metrics/metrics.ts";
-import { watchLoopDelay } from "./loop-delay.ts";
 import { toPrometheus } from "./prometheus.ts";
-import type { StatusRepository } from "./repository.ts";
-import type { Metrics, ServerInfo } from "./schemas.ts";
+import type { QueueRepository, StatusRepository } from "./repository.ts";
+import type { Metrics, QueueRecord, ServerInfo } from "./schemas.ts";
+import type { Caller } from "../../access/caller.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+
+interface LoopDelay {
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+const SAMPLE_MS = 10;
+const PERIOD_MS = 10_000;
+const NANOSECONDS = 1e9;
+
+/** By how much timers of this process are late, in seconds. */
+export const watchLoopDelay = (periodMs = PERIOD_MS) => {
+  const histogram = monitorEventLoopDelay({ resolution: SAMPLE_MS });
+  histogram.enable();
+  /** The histogram records the whole time between two samples, including the interval. */
+  const seconds = (nanoseconds: number): number =>
+    Math.max(0, nanoseconds / NANOSECONDS - SAMPLE_MS / 1_000) || 0;
+  let former: LoopDelay = { p50: 0, p99: 0, max: 0 };
+  let begunAt = performance.now();
+
+  return {
+    /**
+     * The worse of this period and the last; a period lasts ten seconds or until the next read. A blocked loop answers a
+     * scrape too late, so the next scrape must still show the block.
+     */
+    read(): LoopDelay {
+      const current = {
+        p50: seconds(histogram.percentile(50)),
+        p99: seconds(histogram.percentile(99)),
+        max: seconds(histogram.max),
+      };
+      const worse = {
+        p50: Math.max(former.p50, current.p50),
+        p99: Math.max(former.p99, current.p99),
+        max: Math.max(former.max, current.max),
+      };
+      if (performance.now() - begunAt < periodMs) return worse;
+      former = current;
+      begunAt = performance.now();
+      histogram.reset();
+      return worse;
+    },
+    close: (): void => void histogram.disable(),
+  };
+};
 
 export interface StatusServiceOptions {
   database: Database;
@@ -203,3 +251,30 @@ export const createStatusService = (options: StatusServiceOptions) => {
 };
 
 export type StatusService = ReturnType<typeof createStatusService>;
+
+interface QueueServiceParts {
+  repository: QueueRepository;
+  countSuspects(): Promise<number>;
+  /** Undefined if this server executes no runs. */
+  slots(): { server_id: string; max: number; active: number } | undefined;
+}
+
+export const createQueueService = ({ repository, countSuspects, slots }: QueueServiceParts) => ({
+  async read(caller: Caller, signal?: AbortSignal): Promise<QueueRecord> {
+    if (caller.kind === "user")
+      throw forbidden("The queue of this server shows what everybody has: it needs an API key.");
+    const waiting = await repository.waiting(signal);
+    const servers = await repository.servers(signal);
+    return {
+      ...waiting,
+      num_suspects: await countSuspects(),
+      servers: servers.map(({ seen_at, ...server }) => ({
+        ...server,
+        seen_at: seen_at && timestamp(seen_at),
+      })),
+      slots: slots() ?? null,
+    };
+  },
+});
+
+export type QueueService = ReturnType<typeof createQueueService>;

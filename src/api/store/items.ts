@@ -1,10 +1,8 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import type { Embedder } from "./embedding.ts";
-import { hashOf, textsOf } from "./embedding.ts";
-import type { FoundItem } from "./found-items.ts";
-import type { ItemSearch, NewItem, StoreRepository } from "./repository.ts";
-import type { TextOfItem, VectorRepository } from "./vector-repository.ts";
+import { hashOf, textsOf, type Embedder } from "./embedding.ts";
+import type { FoundItem, ItemSearch, NewItem, StoreRepository } from "./repository.ts";
+import type { TextOfItem, VectorRepository } from "./vectors.ts";
 
 export interface SemanticIndex {
   /** The model's name in langgraph.json. */

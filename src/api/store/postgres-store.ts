@@ -15,12 +15,11 @@ import type { Visibility } from "../../access/visibility.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { storableObject } from "../../platform/domain/json-schemas.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
-import { keyComplaint, namespaceComplaint, textComplaint } from "./addresses.ts";
+import { keyComplaint, namespaceComplaint, textComplaint } from "./schemas.ts";
 import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
-import { filterConditions } from "./filters.ts";
+import { filterConditions } from "./statements.ts";
 import type { ItemQuery, Items, ItemToStore } from "./items.ts";
-import type { FoundItem } from "./found-items.ts";
-import type { ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
+import type { FoundItem, ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";
 
 export interface PostgresStoreOptions {
   visibility: Visibility<"store">;

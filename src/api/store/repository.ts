@@ -1,12 +1,11 @@
+import type { StoreItemRow } from "../../platform/database/tables.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import { forbidden, invalid } from "../../platform/domain/errors.ts";
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { BoundedReads, PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Queryable } from "../../platform/database/database.ts";
 import type { Fragment } from "../../platform/database/statement.ts";
-import type { ItemAddress } from "./addresses.ts";
-import type { FilterCondition } from "./filters.ts";
-import { foundItemOf, itemOf, type FoundItem, type FoundRow, type StoredItem } from "./found-items.ts";
+import type { ItemAddress } from "./schemas.ts";
 import {
   DELETE_EXPIRED,
   DELETE_ITEMS,
@@ -18,7 +17,43 @@ import {
   REFRESH_EXPIRY,
   SEARCH,
   SEARCH_BY_MEANING,
+  type FilterCondition,
 } from "./statements.ts";
+
+interface StoredItem extends Pick<StoreItemRow, "namespace" | "key" | "value" | "created_at" | "updated_at"> {
+  /** Undefined: never expires. */
+  expiry?: ItemExpiry;
+}
+
+interface ItemExpiry {
+  /** Minutes without a read or write. */
+  ttlMinutes: number;
+  /** The expiry before this read, which may move it. */
+  expiresAt: Date;
+}
+
+export interface FoundItem extends StoredItem {
+  /** Cosine similarity, at most 1; only of a semantic search. */
+  score?: number;
+}
+
+interface FoundRow extends Omit<FoundItem, "expiry"> {
+  ordinal: number;
+  /** `ttl_minutes` and `expires_at` are both null or both set. */
+  ttl_minutes: number | null;
+  expires_at: Date | null;
+}
+
+const itemOf = (row: FoundRow): StoredItem => {
+  const { namespace, key, value, created_at, updated_at, ttl_minutes, expires_at } = row;
+  const item = { namespace, key, value, created_at, updated_at };
+  return ttl_minutes === null || expires_at === null
+    ? item
+    : { ...item, expiry: { ttlMinutes: ttl_minutes, expiresAt: expires_at } };
+};
+
+const foundItemOf = (row: FoundRow): FoundItem =>
+  row.score === undefined ? itemOf(row) : { ...itemOf(row), score: row.score };
 
 export interface NewItem extends ItemAddress {
   /** PostgreSQL must be able to store it. */

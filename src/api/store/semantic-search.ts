@@ -2,11 +2,10 @@ import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { loadEmbedder } from "./embedding-models.ts";
+import { loadEmbedder } from "./embedding.ts";
 import { createItems, type Items } from "./items.ts";
 import type { StoreRepository } from "./repository.ts";
-import { createVectorRepository } from "./vector-repository.ts";
-import { hasVectorTable, prepareVectorTable } from "./vector-table.ts";
+import { createVectorRepository, hasVectorTable, prepareVectorTable } from "./vectors.ts";
 
 export interface OpenItemsOptions {
   database: Database;

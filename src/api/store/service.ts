@@ -1,32 +1,36 @@
 import type { Authorize } from "../../access/authorize.ts";
-import type { Caller } from "../../access/caller.ts";
+import { THE_SERVER, type Caller } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
-import { keyComplaint, labelsComplaint, namespaceComplaint } from "./addresses.ts";
+import {
+  keyComplaint,
+  labelsComplaint,
+  namespaceComplaint,
+  type ItemDelete,
+  type ItemGet,
+  type ItemPut,
+  type ItemRecord,
+  type ItemSearchRequest,
+  type NamespacesRequest,
+} from "./schemas.ts";
 import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
-import { filterConditions } from "./filters.ts";
+import { filterConditions } from "./statements.ts";
 import type { Items } from "./items.ts";
-import type { FoundItem } from "./found-items.ts";
-import type { NamespaceMatch, StoreRepository } from "./repository.ts";
-import type {
-  ItemDelete,
-  ItemGet,
-  ItemPut,
-  ItemRecord,
-  ItemSearchRequest,
-  NamespacesRequest,
-} from "./schemas.ts";
+import type { FoundItem, NamespaceMatch, StoreRepository } from "./repository.ts";
+import { logFailure } from "../../platform/database/outages.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { startPeriodic } from "../../platform/lib/periodic.ts";
 
-export interface StoreServiceOptions {
+interface StoreServiceOptions {
   repository: StoreRepository;
   authorize: Authorize;
   items: Items;
   expiry: StoreExpiry;
 }
 
-export interface ItemPage {
+interface ItemPage {
   items: ItemRecord[];
   /** Undefined unless the page was cut. */
   next: number | undefined;
@@ -132,3 +136,22 @@ export const createStoreService = ({
     return await repository.deleteExpired(await authorize(caller, "store", "delete", EXPIRED), limit);
   },
 });
+
+/** Frequent, small sweeps stay short beside live traffic. */
+const SWEEP_MS = 10_000;
+const EXPIRED_PER_SWEEP = 5_000;
+/** Rarer sweeps gain nothing, because expired items are invisible. */
+const SWEEP_AT_MOST_MS = 24 * 3_600_000;
+
+export const startItemExpiry = (
+  store: Pick<StoreService, "deleteExpired">,
+  everyMinutes: number | undefined,
+  logger: Logger,
+): { close(): Promise<void> } =>
+  startPeriodic({
+    everyMs: everyMinutes === undefined ? SWEEP_MS : Math.min(everyMinutes * 60_000, SWEEP_AT_MOST_MS),
+    async work() {
+      while ((await store.deleteExpired(THE_SERVER, EXPIRED_PER_SWEEP)) === EXPIRED_PER_SWEEP);
+    },
+    onError: logFailure(logger, "expired items could not be removed"),
+  });

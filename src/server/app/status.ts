@@ -1,7 +1,5 @@
-import { createQueueRepository } from "../../api/status/queue/repository.ts";
-import { createQueueService } from "../../api/status/queue/service.ts";
-import { createStatusRepository } from "../../api/status/repository.ts";
-import { createStatusService } from "../../api/status/service.ts";
+import { createQueueRepository, createStatusRepository } from "../../api/status/repository.ts";
+import { createQueueService, createStatusService } from "../../api/status/service.ts";
 import type { StreamingService } from "../../protocols/streaming/service.ts";
 import { isTracingOn } from "../../graphs/lazy-run-trees.ts";
 import type { ServerExecution } from "./execution.ts";

@@ -4,7 +4,7 @@ import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { startTraceRetention } from "../../engine/traces/retention.ts";
 import { createDeliveries } from "../../engine/outbox/deliveries.ts";
 import { startOutboxRetention } from "../../engine/outbox/retention.ts";
-import { startItemExpiry } from "../../api/store/expiry.ts";
+import { startItemExpiry } from "../../api/store/service.ts";
 import { startRetention } from "../../api/threads/upkeep/retention.ts";
 import { startMovingContents } from "../../state/checkpoints/upkeep/object-sweeps.ts";
 import { startThreadlessSweep } from "../../api/threads/upkeep/threadless.ts";

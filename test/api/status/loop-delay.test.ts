@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { watchLoopDelay } from "../../../src/api/status/loop-delay.ts";
+import { watchLoopDelay } from "../../../src/api/status/service.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
 const BLOCKED_MS = 200;

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { QueueRecord } from "../../../src/api/status/queue/schemas.ts";
+import type { QueueRecord } from "../../../src/api/status/schemas.ts";
 import { saying, type Api } from "../../helpers/api.ts";
 import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";

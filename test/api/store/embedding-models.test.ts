@@ -7,8 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
 import type { StoreIndexConfig } from "../../../src/graphs/project/store-embedding.ts";
-import { loadEmbedder } from "../../../src/api/store/embedding-models.ts";
-import { textsOf } from "../../../src/api/store/embedding.ts";
+import { loadEmbedder, textsOf } from "../../../src/api/store/embedding.ts";
 import { DIMS, vectorOf } from "./fixtures/bag-of-words.ts";
 
 const FIXTURE = fileURLToPath(new URL("fixtures/bag-of-words.ts", import.meta.url));

@@ -1,11 +1,17 @@
+import type { CronRow } from "../../../platform/database/tables.ts";
+import { idFrom } from "../../../platform/lib/ids.ts";
 import type { Database, Queryable } from "../../../platform/database/database.ts";
 import { literal, statement } from "../../../platform/database/statement.ts";
-import type { CronRow } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS } from "../repository.ts";
-import { idsOf } from "./run-ids.ts";
 
-export interface DueTime {
+/** If a cron is fired again for the same time, its run has the same ids, so it can't be stored twice. */
+export const idsOf = (cron: Pick<CronRow, "cron_id" | "thread_id"> & { next_run_date: Date }) => ({
+  runId: idFrom(cron.next_run_date, `run of ${cron.cron_id}`),
+  threadId: cron.thread_id ?? idFrom(cron.next_run_date, `thread of ${cron.cron_id}`),
+});
+
+interface DueTime {
   /** The database's time. */
   now: Date;
   /** May be in the past. Null if no cron of a hosted graph is scheduled. */
