@@ -291,7 +291,8 @@ create table checkpoint_shapes (
 create table checkpoints (
   thread_id     uuid not null,
   checkpoint_ns text collate "C" not null,   -- '' is the root graph, else the path of a subgraph
-  checkpoint_id uuid not null,               -- version 6: ordered by time
+  checkpoint_id uuid not null,               -- version 6: the time of a process, whose clock may step back
+  seq           bigint not null,             -- the order within the namespace: the newest has the highest
   parent_id     uuid,
   run_id        uuid,                        -- the run whose attempt wrote it, null for a state update
   metadata      jsonb not null,              -- for filters
@@ -303,6 +304,7 @@ create table checkpoints (
   hidden        boolean,                     -- true after a prune: later checkpoints need it, but its own state is incomplete
   primary key (thread_id, checkpoint_ns, checkpoint_id)
 );
+create unique index checkpoints_by_seq on checkpoints (thread_id, checkpoint_ns, seq);
 
 -- What the tasks of a step wrote, before the next checkpoint holds it. One row per task and run: the writes of a run
 -- that resumed another's step can be taken back alone. Rows of one task are put together in the order of written_at.

@@ -7,7 +7,6 @@ import type {
   CheckpointListOptions,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
-import { growIds } from "./growing-ids.ts";
 
 /**
  * The used parts of LangGraph's `Pregel`. Never check it with `instanceof`: the project may have another copy of
@@ -158,7 +157,6 @@ export function boundCopy(
     ...(checkpointer ? { checkpointer } : {}),
     ...(store ? { store } : {}),
   });
-  growIds(copy);
   if (beforeStep !== undefined) delaySteps(copy as RunnableGraph & SteppingGraph, beforeStep);
   return copy;
 }

@@ -116,7 +116,7 @@ export const openSimulation = async () => {
 
     const put = async (attempt: Attempt, items: string[]): Promise<void> => {
       const { saver, head, clockIsBehind } = attempt;
-      const id = saver.idAfterAll(threadId, clockIsBehind ? OLD_ID + newId().slice(-HEX_DIGITS) : uuid6(0));
+      const id = clockIsBehind ? OLD_ID + newId().slice(-HEX_DIGITS) : uuid6(0);
       const versions = { items: items.length + 1 };
       await saver.put(
         { configurable: { thread_id: threadId, checkpoint_ns: "", checkpoint_id: head } },

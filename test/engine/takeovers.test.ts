@@ -70,10 +70,10 @@ const moveHead = (threadId: string) =>
   query(
     database,
     `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record,
-       segments, contents)
+       segments, contents, seq)
      select thread_id, checkpoint_ns, overlay(checkpoint_id::text placing 'ffff' from 1 for 4)::uuid, checkpoint_id, null, metadata,
-       metadata_text, shape, record, segments, contents
-     from threadloom.checkpoints where thread_id = $1 and checkpoint_ns = '' order by checkpoint_id desc limit 1`,
+       metadata_text, shape, record, segments, contents, seq + 1
+     from threadloom.checkpoints where thread_id = $1 and checkpoint_ns = '' order by seq desc limit 1`,
     [threadId],
   );
 

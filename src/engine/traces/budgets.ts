@@ -58,13 +58,13 @@ const OF_CALLER = sumsOf("caller", "text");
 const OF_ASSISTANT = sumsOf("assistant_id", "uuid");
 /**
  * `has_begun`: an earlier attempt stored tokens, or the newest checkpoint of the thread. Without a checkpoint, a later
- * attempt starts over. Indexes: runs_pkey, model_usage_pkey, checkpoints_pkey.
+ * attempt starts over. Indexes: runs_pkey, model_usage_pkey, checkpoints_by_seq.
  */
 const STARTING = statement(OF_RUN, (sql) => {
   const ofRun = `thread_id = ${sql.threadId} and run_id = ${sql.runId}`;
   return `select caller, attempt > 1 and (exists (select from threadloom.model_usage where ${ofRun})
     or coalesce(${sql.runId} = (select run_id from threadloom.checkpoints
-      where thread_id = ${sql.threadId} and checkpoint_ns = '' order by checkpoint_id desc limit 1), false)) as has_begun
+      where thread_id = ${sql.threadId} and checkpoint_ns = '' order by seq desc limit 1), false)) as has_begun
   from threadloom.runs where ${ofRun}`;
 });
 

@@ -76,8 +76,6 @@ export interface AttemptSaver extends BaseCheckpointSaver {
    * that it does not write.
    */
   noteDeltaChannels(threadId: string, checkpointNs: string, channels: readonly string[]): void;
-  /** LangGraph's id, or a later one if a newer checkpoint exists. */
-  idAfterAll(threadId: string, id: string): string;
   /**
    * Resolves on commit. Rejects with a `LeaseLostError` if the attempt is no longer current, or with the database's
    * error; then the saver refuses every call.

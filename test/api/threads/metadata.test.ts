@@ -112,7 +112,7 @@ test("a run without metadata stores none", async () => {
   await aRun({});
   const rows = await query<{ metadata: object }>(
     server,
-    "select metadata from threadloom.checkpoints where thread_id = $1 order by checkpoint_id",
+    "select metadata from threadloom.checkpoints where thread_id = $1 order by seq",
     [threadId],
   );
   expect(rows.map(({ metadata }) => metadata)).toEqual([{ step: -1 }, { step: 0 }, { step: 1 }]);

@@ -97,7 +97,7 @@ describe("a thread with an unreadable row", () => {
     await query(
       server,
       `update threadloom.checkpoints set record = 'no JSON' where thread_id = $1 and checkpoint_id =
-         (select checkpoint_id from threadloom.checkpoints where thread_id = $1 order by checkpoint_id desc limit 1)`,
+         (select checkpoint_id from threadloom.checkpoints where thread_id = $1 order by seq desc limit 1)`,
       [threadId],
     );
   });

@@ -210,8 +210,8 @@ describe("the saver of an attempt", () => {
     );
     // A checkpoint of another thread, or of a subgraph, does not count.
     await opened.database.query(
-      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents)
-       select thread_id, namespace, $2, '{}', $2, '', '{}', '{}'
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents, seq)
+       select thread_id, namespace, $2, '{}', $2, '', '{}', '{}', 1
        from (values ($1::uuid, 'subgraph'), (gen_random_uuid(), '')) as elsewhere (thread_id, namespace)`,
       [run.threadId, lost],
     );

@@ -82,7 +82,7 @@ cross join lateral (
 const readHead = (isBounded: boolean) =>
   statement(HEAD_PARAMETERS, (sql) => {
     const head = `select * from threadloom.checkpoints
-  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by checkpoint_id desc limit 1`;
+  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by seq desc limit 1`;
     return checkpointText(sql, head, isBounded);
   });
 const readAt = (isBounded: boolean) =>

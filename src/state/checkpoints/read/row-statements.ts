@@ -56,22 +56,24 @@ export interface RowFilter {
   limit: number;
 }
 
-const ROWS = { which: "fragment", limit: "bigint" } as const;
-const rowsOf = (sql: Readonly<Record<keyof typeof ROWS, string>>): string => `
+const ROWS = { which: "fragment", order: "fragment", limit: "bigint" } as const;
+type RowsSql = Readonly<Record<keyof typeof ROWS, string>>;
+const rowsOf = (sql: RowsSql): string => `
       select * from threadloom.checkpoints c where ${sql.which}
-      order by c.checkpoint_id desc limit ${sql.limit}`;
-const withWrites = (rows: string, more = ""): string => `
+      order by ${sql.order} desc limit ${sql.limit}`;
+const withWrites = ({ order }: Pick<RowsSql, "order">, rows: string, more = ""): string => `
     select ${COLUMNS}, w.writes${more}
     from (${rows}) as c
     ${SHAPE_OF_C}
     cross join lateral (${WRITES_OF_C}) as w
-    order by c.checkpoint_id desc`;
+    order by ${order} desc`;
 
 const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
 
-const READ_ROWS = statement(ROWS, (sql) => withWrites(rowsOf(sql)));
+const READ_ROWS = statement(ROWS, (sql) => withWrites(sql, rowsOf(sql)));
 const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
   withWrites(
+    sql,
     `
       select * from (
         select c.*, count(*) over () as available,
@@ -79,12 +81,19 @@ const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
             select sum(octet_length(w.writes)) from threadloom.checkpoint_writes w
             where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
               and w.checkpoint_id = c.checkpoint_id
-          ), 0)) over (order by c.checkpoint_id desc rows between unbounded preceding and 1 preceding) as before
+          ), 0)) over (order by ${sql.order} desc rows between unbounded preceding and 1 preceding) as before
         from (${rowsOf(sql)}) as c
       ) as c where coalesce(before, 0) < ${sql.bytesAtMost}`,
     ", c.available",
   ),
 );
+
+/** Only checkpoints of one graph of one thread have an order; others are listed by the time of their ids. */
+const isOfOneGraph = ({ threadId, checkpointNs }: RowFilter): boolean =>
+  threadId !== undefined && checkpointNs !== undefined;
+
+const orderOf = (filter: RowFilter): Fragment =>
+  fragment(() => (isOfOneGraph(filter) ? "c.seq" : "c.checkpoint_id"));
 
 const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
   fragment((parameter) => {
@@ -92,7 +101,13 @@ const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
     const { checkpointId, beforeCheckpointId, runId, metadata = {} } = filter;
     if (checkpointId !== undefined) conditions.push(`c.checkpoint_id = ${parameter(checkpointId)}::uuid`);
     if (beforeCheckpointId !== undefined)
-      conditions.push(`c.checkpoint_id < ${parameter(beforeCheckpointId)}::uuid`);
+      conditions.push(
+        isOfOneGraph(filter)
+          ? `c.seq < (select b.seq from threadloom.checkpoints b
+              where b.thread_id = ${parameter(filter.threadId)}::uuid and b.checkpoint_ns = ${parameter(filter.checkpointNs)}::text
+                and b.checkpoint_id = ${parameter(beforeCheckpointId)}::uuid)`
+          : `c.checkpoint_id < ${parameter(beforeCheckpointId)}::uuid`,
+      );
     if (runId !== undefined) conditions.push(`c.run_id = ${parameter(runId)}::uuid`);
     if (Object.keys(metadata).length > 0) {
       encryption.assertSearchable(metadata);
@@ -106,7 +121,7 @@ const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
 
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
   await assertFilterOpen(queryable, filter);
-  const source = { which: matching(queryable, filter), limit: filter.limit };
+  const source = { which: matching(queryable, filter), order: orderOf(filter), limit: filter.limit };
   const rows = (await READ_ROWS.query<RawRow>(queryable, source)).map(toRow);
   if (filter.threadId !== undefined || queryable.partOf === undefined) return rows;
   // Each part of a distributed database has answered.
@@ -123,7 +138,8 @@ export const readRowsOf = async (
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
   await assertFilterOpen(queryable, filter);
-  const source = { which: matching(queryable, filter), limit: filter.limit, bytesAtMost };
+  const { limit } = filter;
+  const source = { which: matching(queryable, filter), order: orderOf(filter), limit, bytesAtMost };
   const raw = await READ_BOUNDED_ROWS.query<RawRow & { available: string }>(queryable, source);
   return {
     rows: raw.map(({ available: _, ...row }) => toRow(row)),
@@ -141,7 +157,7 @@ from (
   from (
     select head.*, t.ordinal from unnest(${sql.threadIds}) with ordinality as t (id, ordinal)
     cross join lateral (
-      select * from threadloom.checkpoints where thread_id = t.id and checkpoint_ns = '' order by checkpoint_id desc limit 1
+      select * from threadloom.checkpoints where thread_id = t.id and checkpoint_ns = '' order by seq desc limit 1
     ) as head
   ) as c
 ) as c
@@ -204,11 +220,11 @@ export const readAncestors = async (
 ): Promise<CheckpointRow[]> =>
   (await READ_ANCESTORS.query<RawRow>(queryable, { threadId, checkpointNs, checkpointId, limit })).map(toRow);
 
-/** No index by run: the row is near the end of the primary key's range. */
+/** No index by run: the row is near the end of the thread's range in checkpoints_by_seq. */
 const LATEST_OF_RUN = statement(
   { threadId: "uuid", runId: "uuid" },
   (sql) => `select checkpoint_id from threadloom.checkpoints where thread_id = ${sql.threadId}
-  and run_id = ${sql.runId} and checkpoint_ns = '' order by checkpoint_id desc limit 1`,
+  and run_id = ${sql.runId} and checkpoint_ns = '' order by seq desc limit 1`,
 );
 
 export const findLatestOfRun = async (
@@ -220,7 +236,7 @@ export const findLatestOfRun = async (
   return rows[0]?.checkpoint_id;
 };
 
-/** Reads one row if the run wrote the newest checkpoint, else as LATEST_OF_RUN. Index: checkpoints_pkey. */
+/** Reads one row if the run wrote the newest checkpoint, else as LATEST_OF_RUN. Index: checkpoints_by_seq. */
 const PLACE_OF_RUN = statement(
   { threadId: "uuid", runId: "uuid" },
   (sql) => `select case when head.run_id = ${sql.runId} then 'newest'
@@ -228,7 +244,7 @@ const PLACE_OF_RUN = statement(
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = '' and c.run_id = ${sql.runId}) then 'overtaken'
     else 'none' end as place
   from (select c.run_id from threadloom.checkpoints c where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ''
-    order by c.checkpoint_id desc limit 1) as head`,
+    order by c.seq desc limit 1) as head`,
 );
 
 export const findPlaceOfRun = async (
@@ -238,22 +254,6 @@ export const findPlaceOfRun = async (
 ): Promise<PlaceOfRun> => {
   const rows = await PLACE_OF_RUN.query<{ place: PlaceOfRun }>(queryable, { threadId, runId });
   return rows[0]?.place ?? "none";
-};
-
-const NEWEST = statement(
-  { threadId: "uuid", checkpointNs: "text" },
-  (sql) => `select checkpoint_id from threadloom.checkpoints where thread_id = ${sql.threadId}
-  and checkpoint_ns = ${sql.checkpointNs} order by checkpoint_id desc limit 1`,
-);
-
-/** Index: checkpoints_pkey. */
-export const findNewest = async (
-  queryable: Queryable,
-  threadId: string,
-  checkpointNs: string,
-): Promise<string | undefined> => {
-  const rows = await NEWEST.query<{ checkpoint_id: string }>(queryable, { threadId, checkpointNs });
-  return rows[0]?.checkpoint_id;
 };
 
 /** `decryptRow` decrypts the row later, so that a damaged row fails alone. */

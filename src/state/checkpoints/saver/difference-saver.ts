@@ -57,12 +57,6 @@ export interface SaverOptions {
   waits: boolean;
 }
 
-export interface NewCheckpointPlace {
-  writer: ThreadWriter;
-  parentId: string | undefined;
-  isUpdate: boolean;
-}
-
 const PAGE_CHECKPOINTS = 50;
 
 /**
@@ -158,19 +152,17 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
 
   override async put(
     config: RunnableConfig,
-    made: Checkpoint,
+    checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const { threadId, key, checkpointNs, checkpointId: parentId } = requireCheckpoint(config);
     if (checkpointNs === "") this.endsWithWrites = false;
-    requireUuid(made.id);
+    requireUuid(checkpoint.id);
     if (parentId !== undefined) requireUuid(parentId);
     // With durability `exit`, a run that made no new checkpoint stores the one it started from once more.
-    if (parentId === made.id) return placeOf(threadId, checkpointNs, made.id);
+    if (parentId === checkpoint.id) return placeOf(threadId, checkpointNs, checkpoint.id);
     const writer = this.writer(key, false);
-    const isUpdate = metadata.source === "update";
-    const checkpoint = { ...made, id: this.idOf(made.id, { writer, parentId, isUpdate }) };
     const given = { checkpoint, checkpointNs, parentId, newVersions, source: metadata.source };
     const parent =
       parentId === undefined ? undefined : await recall(this.parts, writer, checkpointNs, parentId);
@@ -234,10 +226,6 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     if (this.waits) return await committed;
     committed.catch(() => undefined);
     await this.beforeStep(writer);
-  }
-
-  protected idOf(id: string, _place: NewCheckpointPlace): string {
-    return id;
   }
 
   /** The graph awaits this instead of the commit. */

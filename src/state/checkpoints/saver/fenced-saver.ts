@@ -7,26 +7,14 @@ import type {
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
 import { retryPassing } from "../../../platform/database/passing-faults.ts";
-import {
-  ObjectStoreError,
-  StateLostError,
-  unavailable,
-  ValueTooLargeError,
-} from "../../../platform/domain/errors.ts";
+import { ObjectStoreError, StateLostError, ValueTooLargeError } from "../../../platform/domain/errors.ts";
 import type { AttemptOptions, AttemptSaver } from "../types.ts";
 import type { Fence } from "../write/fences.ts";
 import type { StoredSteps } from "../write/stored-steps.ts";
 import type { ThreadWriter } from "../write/thread-writer.ts";
 import { threadKey } from "../rows/thread-key.ts";
-import { findNewest } from "../read/row-statements.ts";
-import { asStorageError } from "../write/storage-error.ts";
-import { checkpointOf, type ConfiguredCheckpoint } from "./checkpoint-config.ts";
-import {
-  DifferenceSaver,
-  type NewCheckpointPlace,
-  type SaverOptions,
-  type SaverParts,
-} from "./difference-saver.ts";
+import { checkpointOf } from "./checkpoint-config.ts";
+import { DifferenceSaver, type SaverOptions, type SaverParts } from "./difference-saver.ts";
 import type { ValueClasses } from "../../values/classes.ts";
 
 /** A run waits so long for the object store. Then it goes back to the queue, as after an outage of the database. */
@@ -110,46 +98,11 @@ export class FencedSaver extends DifferenceSaver implements AttemptSaver {
       const after = (error: unknown) => error instanceof ObjectStoreError && !this.failed.aborted;
       tuple = await retryPassing(read, { forMs: OBJECT_STORE_PATIENCE_MS, after });
     }
-    // An import writes given ids.
-    if (configured !== undefined && this.fence !== undefined) await this.learnNewest(configured, tuple);
     return tuple;
-  }
-
-  /** The next checkpoint must become the newest of its namespace, even if it continues from an older one. */
-  private async learnNewest(
-    { key, checkpointNs, checkpointId }: ConfiguredCheckpoint,
-    tuple: CheckpointTuple | undefined,
-  ): Promise<void> {
-    const writer = this.writer(key);
-    if (writer.hasWritten(checkpointNs)) return;
-    const newest =
-      checkpointId === undefined
-        ? tuple?.checkpoint.id
-        : await findNewest(this.parts.database, key, checkpointNs).catch((error: unknown) => {
-            throw asStorageError(error);
-          });
-    if (newest !== undefined) writer.learnId(newest);
   }
 
   noteDeltaChannels(threadId: string, checkpointNs: string, channels: readonly string[]): void {
     this.writer(threadKey(threadId)).noteDeltaChannels(checkpointNs, channels);
-  }
-
-  /** LangGraph makes the checkpoint of a step; see graphs/growing-ids.ts. */
-  idAfterAll(threadId: string, id: string): string {
-    return this.writer(threadKey(threadId)).idAfterAll(id);
-  }
-
-  /** The caller of an update receives the stored id. A run's loop continues with its own id, which can't change. */
-  protected override idOf(id: string, { writer, parentId, isUpdate }: NewCheckpointPlace): string {
-    if (this.fence === undefined) return id;
-    if (isUpdate || this.fence.kind !== "attempt") return writer.idAfterAll(id);
-    if (parentId !== undefined && id < parentId)
-      throw unavailable(
-        "The clock of this server is behind the newest state of this thread, so a new state would count as older. " +
-          "This version of LangGraph cannot be given other ids: set the clocks of all servers by NTP.",
-      );
-    return id;
   }
 
   protected override async beforeStep({ queue }: ThreadWriter): Promise<void> {

@@ -21,9 +21,9 @@ new_writes as (
   from threadloom.checkpoint_writes where thread_id = ${sql.from}
 )
 insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape,
-  record, segments, contents, hidden)
+  record, segments, contents, hidden, seq)
 select ${sql.to}, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record, segments,
-  contents, hidden
+  contents, hidden, seq
 from threadloom.checkpoints where thread_id = ${sql.from}`,
 );
 

@@ -13,7 +13,7 @@ const LOCK_HEAD = statement(
 select c.checkpoint_id, coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata
 from threadloom.checkpoints c join threadloom.checkpoint_shapes s on s.hash = c.shape
 where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ''
-order by c.checkpoint_id desc limit 1 for update of c`,
+order by c.seq desc limit 1 for update of c`,
 );
 
 const REPLACE_METADATA = statement(

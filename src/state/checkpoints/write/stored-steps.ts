@@ -5,19 +5,20 @@ interface Graph {
   from: string;
   /** The writes of this task, until they are stored. */
   unstored: QueueItem | undefined;
-  /** The newest stored checkpoint. */
-  newest: string;
+  /** Whether the next checkpoint is stored. */
+  isOver: boolean;
 }
 
-/** Knows which steps of an attempt clients can read. Ids order checkpoints. */
+/** Knows which steps of an attempt clients can read. */
 export class StoredSteps {
   /** By checkpoint namespace. */
   private readonly graphs = new Map<string, Graph>();
-  private readonly waiting = new Set<() => void>();
+  private readonly waiting = new Set<(items: readonly QueueItem[]) => void>();
 
   queued(item: QueueItem): void {
     if (item.writes === undefined) return;
     const graph = this.graphOf(item.writes.checkpointNs);
+    if (graph.from !== item.writes.checkpointId) graph.isOver = false;
     graph.from = item.writes.checkpointId;
     graph.unstored = item;
   }
@@ -25,14 +26,12 @@ export class StoredSteps {
   stored(items: readonly QueueItem[]): void {
     for (const item of items) {
       const { checkpoint, writes } = item;
-      if (checkpoint !== undefined) {
-        const graph = this.graphOf(checkpoint.checkpointNs);
-        if (checkpoint.checkpointId > graph.newest) graph.newest = checkpoint.checkpointId;
-      }
+      const graph = checkpoint && this.graphs.get(checkpoint.checkpointNs);
+      if (graph !== undefined && checkpoint?.parentId === graph.from) graph.isOver = true;
       const written = writes && this.graphs.get(writes.checkpointNs);
       if (written?.unstored === item) written.unstored = undefined;
     }
-    for (const check of this.waiting) check();
+    for (const check of this.waiting) check(items);
   }
 
   /** See AttemptSaver. */
@@ -40,12 +39,13 @@ export class StoredSteps {
     const graph = this.graphs.get(checkpointNs);
     if (graph === undefined) return undefined;
     if (isStepOver) this.forgetBelow(checkpointNs);
+    if (isStepOver ? graph.isOver : graph.unstored === undefined) return undefined;
     const { from } = graph;
-    const isReadable = (): boolean => (isStepOver ? graph.newest > from : graph.unstored === undefined);
-    if (isReadable()) return undefined;
+    const endsStep = ({ checkpoint }: QueueItem): boolean =>
+      checkpoint?.checkpointNs === checkpointNs && checkpoint.parentId === from;
     return new Promise((resolve) => {
-      const check = (): void => {
-        if (!isReadable()) return;
+      const check = (items: readonly QueueItem[]): void => {
+        if (!(isStepOver ? items.some(endsStep) : graph.unstored === undefined)) return;
         this.waiting.delete(check);
         resolve();
       };
@@ -56,8 +56,8 @@ export class StoredSteps {
   /** No graph below executes at the end of a step. Bounds memory: thousands of graphs may end during a run. */
   private forgetBelow(checkpointNs: string): void {
     const prefix = checkpointNs === "" ? "" : `${checkpointNs}|`;
-    for (const [key, { from, unstored, newest }] of this.graphs) {
-      const isStored = unstored === undefined && newest > from;
+    for (const [key, { unstored, isOver }] of this.graphs) {
+      const isStored = unstored === undefined && isOver;
       if (isStored && key !== checkpointNs && key.startsWith(prefix)) this.graphs.delete(key);
     }
   }
@@ -65,7 +65,7 @@ export class StoredSteps {
   private graphOf(checkpointNs: string): Graph {
     const found = this.graphs.get(checkpointNs);
     if (found !== undefined) return found;
-    const graph: Graph = { from: "", unstored: undefined, newest: "" };
+    const graph: Graph = { from: "", unstored: undefined, isOver: false };
     this.graphs.set(checkpointNs, graph);
     return graph;
   }

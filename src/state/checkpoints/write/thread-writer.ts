@@ -2,7 +2,6 @@ import type { ChannelVersions } from "@langchain/langgraph-checkpoint";
 import { ownField } from "../../../platform/lib/names.ts";
 import type { QueueItem } from "./batch.ts";
 import { ThreadLists } from "../lists/thread-lists.ts";
-import { idAfter } from "./id-order.ts";
 import type { NewShape } from "../rows/new-rows.ts";
 import { NewContents } from "../rows/new-contents.ts";
 import { ValueWriter } from "../rows/value-writer.ts";
@@ -27,8 +26,6 @@ export class ThreadWriter {
   private readonly writtenNs = new Set<string>();
   /** By namespace: what this writer has learned from others than checkpoints. */
   readonly deltaChannels = new Map<string, ReadonlySet<string>>();
-  /** Of all namespaces: ids of a subgraph are compared with those of its parent. */
-  private newestId = "";
 
   constructor(
     options: Omit<WriteQueueOptions, "threadLists"> & { valueCharactersAtMost: number | undefined },
@@ -58,15 +55,6 @@ export class ThreadWriter {
   noteDeltaChannels(checkpointNs: string, channels: readonly string[]): void {
     const noted = this.deltaChannels.get(checkpointNs) ?? [];
     if (channels.length > 0) this.deltaChannels.set(checkpointNs, new Set([...noted, ...channels]));
-  }
-
-  learnId(id: string): void {
-    if (id > this.newestId) this.newestId = id;
-  }
-
-  idAfterAll(id: string): string {
-    this.newestId = idAfter(this.newestId, id);
-    return this.newestId;
   }
 
   recall(checkpointNs: string, checkpointId: string): KnownCheckpoint | undefined {

@@ -26,8 +26,9 @@ export const insertRows = (sql: Sql, fence: string, together?: ThreadsOfRows): s
   const threadId = together === undefined ? sql.threadId : "fence.thread_id";
   const rows = (arrays: string, alias: string, columns: string, threads: keyof ThreadsOfRows): string =>
     together === undefined
-      ? `fence, unnest(${arrays}) as ${alias} (${columns})`
-      : `fence join unnest(${arrays}, ${together[threads]}) as ${alias} (${columns}, thread_id) using (thread_id)`;
+      ? `fence, unnest(${arrays}) with ordinality as ${alias} (${columns}, place)`
+      : `fence join unnest(${arrays}, ${together[threads]}) with ordinality as ${alias} (${columns}, thread_id, place)
+    using (thread_id)`;
   return `
 with fence as materialized (${fence}),
 new_elements as (
@@ -56,10 +57,12 @@ new_contents as (
 ),
 new_checkpoints as (
   insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
-    shape, record, segments, contents)
+    shape, record, segments, contents, seq)
   select ${threadId}, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
     nullif(p.metadata_text, ''), p.shape, p.record,
-    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
+    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[],
+    coalesce((select max(c.seq) from threadloom.checkpoints c
+      where c.thread_id = ${threadId} and c.checkpoint_ns = p.checkpoint_ns), 0) + p.place
   from ${rows(
     `${sql.checkpointNsOfEach}, ${sql.checkpointIds}, ${sql.checkpointParentIds},
       ${sql.checkpointRunIds}, string_to_array(${sql.checkpointMetadata}, E'\\x1e'),

@@ -1,9 +1,7 @@
-import { AIMessage, HumanMessage } from "@langchain/core/messages";
-import { Annotation, Command, interrupt, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
-import { uuid6, type BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import { Annotation, Command, interrupt, StateGraph } from "@langchain/langgraph";
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { AttemptOptions } from "../../../src/state/checkpoints/storage.ts";
-import { idAfter } from "../../../src/state/checkpoints/write/id-order.ts";
+import type { AttemptOptions, StoredCheckpoint } from "../../../src/state/checkpoints/storage.ts";
 import { boundCopy, type RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
@@ -26,29 +24,6 @@ const step = (ms: number): void => {
 
 const checkpointOf = (config: unknown): string =>
   String((config as { configurable?: Record<string, unknown> }).configurable?.["checkpoint_id"]);
-
-describe("an id", () => {
-  test("stays unchanged if it follows the newest", () => {
-    const newest = uuid6(-1);
-    const id = uuid6(-1);
-    expect(idAfter(newest, id)).toBe(id);
-    expect(idAfter("", id)).toBe(id);
-    expect(idAfter(id, id)).toBe(id);
-  });
-
-  test.each([
-    "3f19bd21-3c2e-6abc-8000-0123456789ab",
-    "3f19bd21-ffff-6fff-bfff-ffffffffffff",
-    "f3cfb9c0-7b0a-443c-80f1-fbe50da20c83",
-    "f19bd213-c2e0-7abc-8000-0123456789ab",
-  ])("follows %s and is a UUIDv6", (newest) => {
-    const id = uuid6(1);
-    const later = idAfter(newest, id);
-    expect(later > newest).toBe(true);
-    expect(later).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    expect(later.slice(19)).toBe(id.slice(19));
-  });
-});
 
 const State = Annotation.Root({
   steps: Annotation<string[]>({ reducer: (left, right) => [...left, ...right], default: () => [] }),
@@ -105,11 +80,11 @@ const stateOf = async (threadId: string, graph: RunnableGraph, checkpointer?: Ba
 const stepsOf = async (threadId: string, graph: RunnableGraph): Promise<string[]> =>
   ((await stateOf(threadId, graph)).values as typeof State.State).steps;
 
-/** The checkpoints of a thread, newest first, each with its parent. */
+/** The checkpoints of a thread, newest first. */
 const checkpointsOf = async (threadId: string) =>
-  await opened.database.query<{ ns: string; id: string; parent: string | null }>(
-    `select checkpoint_ns as ns, checkpoint_id as id, parent_id as parent from threadloom.checkpoints
-     where thread_id = $1 order by checkpoint_id desc`,
+  await opened.database.query<{ ns: string; id: string }>(
+    `select checkpoint_ns as ns, checkpoint_id as id from threadloom.checkpoints
+     where thread_id = $1 order by seq desc`,
     [threadId],
   );
 
@@ -133,7 +108,6 @@ describe("a clock that goes back during a run", () => {
         ...["one", "a", "b", "c", "d"],
         ...["two", "a", "b", "c", "d"],
       ]);
-      for (const { id, parent } of await checkpointsOf(threadId)) if (parent) expect(id > parent).toBe(true);
     },
   );
 
@@ -156,19 +130,45 @@ describe("a clock that goes back during a run", () => {
     },
   );
 
-  test("loses nothing of a subgraph, nor of its question", async () => {
+  test.each([
+    ["", false],
+    [" that was pruned", true],
+  ])("loses nothing of a subgraph, nor of its question, in a thread%s", async (_how, isPruned) => {
     const ask: Node = () => ({ steps: [String(interrupt("who?"))] });
     const inner = row({ x: done("x", () => step(-STEP_MS)), y: done("y"), ask });
     const graph = row({ a: done("a", () => step(-STEP_MS)), inner, b: done("b") });
     const { threadId } = await aRunningRun(opened.database);
     await run(threadId, graph, { steps: ["one"] });
     step(-STEP_MS);
+    if (isPruned) await opened.anotherProcess().keepLatest(threadId);
     await run(threadId, graph, new Command({ resume: "me" }));
     const before = ["one", "a"];
     expect(await stepsOf(threadId, graph)).toEqual([...before, ...before, "x", "y", "me", "b"]);
     const rows = await checkpointsOf(threadId);
     expect(new Set(rows.map(({ ns }) => ns)).size).toBe(2);
-    for (const { id, parent } of rows) if (parent) expect(id > parent).toBe(true);
+  });
+
+  test("leaves the history in the order of the steps, also from page to page", async () => {
+    const graph = row({
+      a: done("a", () => step(-STEP_MS)),
+      b: done("b", () => step(-STEP_MS)),
+      c: done("c"),
+    });
+    const { threadId } = await aRunningRun(opened.database);
+    await run(threadId, graph, { steps: ["one"] });
+    const storage = opened.anotherProcess();
+    const pageOf = async (limit: number, beforeCheckpointId?: string): Promise<StoredCheckpoint[]> => {
+      const found: StoredCheckpoint[] = [];
+      const options = { limit, ...(beforeCheckpointId && { beforeCheckpointId }) };
+      for await (const stored of storage.readHistory(threadId, "", options)) found.push(stored);
+      return found;
+    };
+    const all = await pageOf(10);
+    expect(all.map(({ metadata }) => metadata["step"])).toEqual([3, 2, 1, 0, -1]);
+    const pages = [await pageOf(2), await pageOf(10, all[1]?.checkpointId)];
+    expect(pages.flat().map(({ checkpointId }) => checkpointId)).toEqual(
+      all.map(({ checkpointId }) => checkpointId),
+    );
   });
 
   test("does not hide an update of the state, which returns its stored id", async () => {
@@ -232,23 +232,4 @@ test("the checkpoint ids in streams are the stored ones", async () => {
   }
   await saver.flush();
   expect(streamedIds).toEqual((await checkpointsOf(threadId)).map(({ id }) => id).reverse());
-});
-
-test("where LangGraph accepts no other id, a turn that would count as older is refused and not lost", async () => {
-  const graph = new StateGraph(MessagesAnnotation)
-    .addNode("answer", () => {
-      step(-STEP_MS);
-      return { messages: [new AIMessage("answer")] };
-    })
-    .addEdge("__start__", "answer")
-    .addEdge("answer", "__end__");
-  const attempt = await aRunningRun(opened.database);
-  const saver = opened.anotherProcess().saverForAttempt(attempt);
-  const unordered = new Proxy(saver, {
-    has: (target, key) => key !== "idAfterAll" && Reflect.has(target, key),
-  });
-  const invoked = graph
-    .compile({ checkpointer: unordered })
-    .invoke({ messages: [new HumanMessage("hi")] }, { configurable: { thread_id: attempt.threadId } });
-  await expect(invoked).rejects.toThrow("set the clocks of all servers by NTP");
 });
