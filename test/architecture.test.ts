@@ -118,11 +118,9 @@ test("every import exists", () => {
 
 /** Reads of figures about the process; only entry files may use the rest. */
 const HARMLESS = new Set(["cpuUsage", "memoryUsage", "uptime", "version"]);
-/** The embedded PostgreSQL is another process, which this file finds and signals, if necessary with a helper process. */
+/** The embedded PostgreSQL is another process, which this file finds and signals. */
 const ALLOWED: Record<string, readonly string[]> = {
-  "platform/database/embedded/cluster.ts": ["kill", "pid"],
-  "platform/database/embedded/end.ts": ["argv"],
-  "platform/database/embedded/embedded.ts": ["execPath"],
+  "platform/database/embedded/embedded.ts": ["kill"],
 };
 
 const ENTRIES = [

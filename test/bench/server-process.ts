@@ -10,7 +10,7 @@ import {
   readPassword,
   stopServer,
   SUPERUSER,
-} from "../../src/platform/database/embedded/cluster.ts";
+} from "../../src/platform/database/embedded/embedded.ts";
 import { findPlace, type ClusterPlace } from "../../src/platform/database/embedded/place.ts";
 import { clusterCpuMs, processCpuMs, processMemory, type CpuSample } from "./cpu.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";

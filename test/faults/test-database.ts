@@ -8,7 +8,7 @@ import {
   readPassword,
   startServer,
   SUPERUSER,
-} from "../../src/platform/database/embedded/cluster.ts";
+} from "../../src/platform/database/embedded/embedded.ts";
 import { findBinaries, findPlace, makePlace } from "../../src/platform/database/embedded/place.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import type { TestProject } from "vitest/node";
-import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/embedded.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 import {
   startEmbeddedPostgres,

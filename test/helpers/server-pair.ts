@@ -11,7 +11,7 @@ import {
   readPassword,
   startServer,
   SUPERUSER,
-} from "../../src/platform/database/embedded/cluster.ts";
+} from "../../src/platform/database/embedded/embedded.ts";
 import {
   findBinaries,
   findPlace,

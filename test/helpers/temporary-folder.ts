@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPostmaster, type Postmaster } from "../../src/platform/database/embedded/embedded.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 
 /** The name contains the id of its process, so the next run can recognise folders that were left. */

@@ -6,7 +6,7 @@ import { createKeys } from "../../src/cli/commands/keys.ts";
 import { parseExpiry } from "../../src/cli/keys/expiry.ts";
 import { onOwnDatabase } from "../../src/cli/own-database.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
-import { findPostmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPostmaster } from "../../src/platform/database/embedded/embedded.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { programOf } from "../helpers/compiled-package.ts";

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findPostmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPostmaster } from "../../src/platform/database/embedded/embedded.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";
@@ -140,16 +140,21 @@ describe("the end of a server", () => {
     return { server, place };
   };
 
-  test("a graph that exits is logged, and leaves no running database", async () => {
+  test("a graph that exits is logged, and the next server goes on with the database and stops it", async () => {
     const { server, place } = await onEmbedded();
     await run(server, "exit").catch(() => undefined);
     expect(await server.exit()).toBe(3);
     expect(server.output()).toMatch(/"code":3,.*the process exits although not everything is closed/);
-    await eventually("the database is stopped", async () => (await findPostmaster(place)) === undefined);
+    const left = (await findPostmaster(place))!;
+    const next = await onEmbedded();
+    expect((await findPostmaster(place))?.pid).toBe(left.pid);
+    next.server.child.kill("SIGTERM");
+    expect(await next.server.exit()).toBe(0);
+    expect(await findPostmaster(place)).toBeUndefined();
   });
 
-  test("a second Ctrl-C is logged, and leaves no running database", async () => {
-    const { server, place } = await onEmbedded({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "600" });
+  test("a second Ctrl-C ends the process at once, and is logged", async () => {
+    const { server } = await onEmbedded({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "600" });
     void run(server, "wait").catch(() => undefined);
     await eventually("a run is in progress", async () => {
       const metrics = await (await fetch(`${await server.address()}/metrics?format=json`)).json();
@@ -159,7 +164,6 @@ describe("the end of a server", () => {
     await eventually("it has ended", () => !server.child.kill("SIGINT") || server.child.exitCode !== null);
     expect(await server.exit()).toBe(130);
     expect(server.output()).toContain("the process exits although not everything is closed");
-    await eventually("the database is stopped", async () => (await findPostmaster(place)) === undefined);
   });
 
   test.runIf(existsSync(FULL))(

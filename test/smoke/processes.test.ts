@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { findPostmaster } from "../../src/platform/database/embedded/cluster.ts";
+import { findPostmaster } from "../../src/platform/database/embedded/embedded.ts";
 import { findPlace } from "../../src/platform/database/embedded/place.ts";
 import { apiOf } from "../helpers/api.ts";
 import { commandOf } from "../helpers/command-process.ts";

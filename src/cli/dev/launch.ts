@@ -42,7 +42,7 @@ const leadsGroup = (): boolean => {
 };
 
 /**
- * Restarts the server at `START_AGAIN`. The embedded database survives restarts. Resolves to the exit code.
+ * Restarts the server at `START_AGAIN`. Resolves to the exit code.
  * @param opensConsole opens a browser after the first start
  */
 export const launch = async (flags: Flags, opensConsole: boolean): Promise<number> => {

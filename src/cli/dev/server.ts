@@ -5,12 +5,9 @@ import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import {
   graphConfigFileOf,
   mergeEnvironments,
-  resolveOptions,
   type Environment,
   type Flags,
 } from "../../platform/config/resolve.ts";
-import { findPlace } from "../../platform/database/embedded/place.ts";
-import { stopAbandoned } from "../../platform/database/embedded/embedded.ts";
 import { NotRenewed } from "../../engine/executors/process/renewal.ts";
 import { traceModules, type ModuleTrace } from "../../platform/lib/module-trace.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
@@ -275,14 +272,8 @@ export const serveInDevelopment = async (flags: Flags): Promise<void> => {
       void startAgainLater(error, surroundings, startedAt);
       for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
         process.removeAllListeners(signal);
-        process.on(signal, () => void stopDatabase(flags, given).finally(() => process.exit(0)));
+        process.on(signal, () => process.exit(0));
       }
     },
   });
-};
-
-/** The previous server may have left the database running for this start. */
-const stopDatabase = async (flags: Flags, given: Environment): Promise<void> => {
-  const { dataFolder } = resolveOptions(["dataFolder"], flags, given);
-  await stopAbandoned((await findPlace(resolve(dataFolder))).folder).catch(() => undefined);
 };

@@ -22,6 +22,5 @@ export interface RunningServer {
   readonly logger: Logger;
   /** During shutdown, messages about graphs would soon be wrong. */
   isStopping(): boolean;
-  /** The embedded database stays up for the next process. */
   stopForNext(exitCode: number): void;
 }

@@ -112,22 +112,20 @@ const open = async (
 
 interface Ending {
   exitCode: number;
-  /** See `close` of the server. */
-  failed: boolean;
-  /** A signal may reset this. */
-  keepsDatabase: boolean;
+  /** For a restart of `dev`. A signal resets this. */
+  restarts: boolean;
 }
 
 /** Each part closes even if another fails. */
 const close = async (
   { server, postgres, telemetry }: Opened,
-  ending?: Ending,
+  failed = false,
 ): Promise<RunsLeft | undefined> => {
   try {
-    return await server?.close({ failed: ending?.failed ?? false });
+    return await server?.close({ failed });
   } finally {
     await telemetry?.close();
-    if (ending?.keepsDatabase !== true) await postgres?.close();
+    await postgres?.close();
   }
 };
 
@@ -166,10 +164,10 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
   let firstSignalAt = 0;
   let ending: Ending | undefined;
 
-  const stop = async (exitCode: number, { failed = false, keepsDatabase = false } = {}): Promise<void> => {
+  const stop = async (exitCode: number, { failed = false, restarts = false } = {}): Promise<void> => {
     if (stopping) return;
     stopping = true;
-    const own = (ending = { exitCode, failed, keepsDatabase });
+    const own = (ending = { exitCode, restarts });
     leaving.abort();
     setTimeout(
       () => {
@@ -180,7 +178,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
     );
     try {
       await starting.catch(() => undefined); // then closes what it has opened
-      const left = await close(opened, own);
+      const left = await close(opened, failed);
       isClosed = true;
       logger.info({ ...left }, "stopped");
       process.exit(own.exitCode);
@@ -190,11 +188,11 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
     }
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    const restarts = ending?.keepsDatabase === true;
+    const restarts = ending?.restarts === true;
     if (stopping && !restarts && Date.now() - firstSignalAt > SAME_SIGNAL_MS)
       process.exit(128 + constants.signals[signal]);
     if (stopping && !restarts) return;
-    if (ending !== undefined) Object.assign(ending, { exitCode: 0, keepsDatabase: false });
+    if (ending !== undefined) Object.assign(ending, { exitCode: 0, restarts: false });
     firstSignalAt = Date.now();
     logger.info({ signal }, "stopping; a second signal stops at once");
     void stop(0);
@@ -208,7 +206,6 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
     const runs = runsInHand();
     const next = runs.length === 0 ? "" : "; a server that runs or starts goes on with its runs";
     logger.fatal({ code, runs }, `the process exits although not everything is closed${next}`);
-    opened.postgres?.abandon();
   });
   // A graph that forgets to await a promise must not end the runs of all others.
   process.on("unhandledRejection", (error) =>
@@ -236,7 +233,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
         project,
         logger,
         isStopping: () => stopping,
-        stopForNext: (exitCode) => void stop(exitCode, { keepsDatabase: true }),
+        stopForNext: (exitCode) => void stop(exitCode, { restarts: true }),
       });
     }
   } catch (error) {

@@ -8,7 +8,7 @@ import {
   readPassword,
   startServer,
   SUPERUSER,
-} from "../../../src/platform/database/embedded/cluster.ts";
+} from "../../../src/platform/database/embedded/embedded.ts";
 import { findPlace, makePlace, type Binaries } from "../../../src/platform/database/embedded/place.ts";
 import { migrate } from "../../../src/platform/database/migrate.ts";
 import { DEFAULT_SCHEMA } from "../../../src/platform/database/schema.ts";

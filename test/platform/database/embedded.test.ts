@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, chown, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
@@ -14,7 +13,7 @@ import {
   dataOf,
   findPostmaster,
   stopServer,
-} from "../../../src/platform/database/embedded/cluster.ts";
+} from "../../../src/platform/database/embedded/embedded.ts";
 import {
   findBinaries,
   findPlace,
@@ -136,18 +135,6 @@ describe("one process", () => {
     expect(await findPostmaster(place)).toBeUndefined();
   });
 
-  test("a killed server is started again on the same port", async () => {
-    const postgres = await start();
-    await query(postgres, "create table notes (note text)");
-    const before = (await findPostmaster(place))!;
-    process.kill(before.pid, "SIGKILL");
-    await eventually(async () => {
-      const now = await findPostmaster(place);
-      return now !== undefined && now.pid !== before.pid && now.ready ? now : undefined;
-    });
-    expect(await query(postgres, "select * from notes")).toEqual([]);
-  });
-
   test("a postmaster.pid whose number now belongs to another program does not prevent the start", async () => {
     const first = await start();
     await first.close();
@@ -157,17 +144,6 @@ describe("one process", () => {
     );
     const second = await start();
     expect(await query(second, "select 1 as one")).toEqual([{ one: 1 }]);
-  });
-
-  test("a cluster whose creation was killed halfway is created again", async () => {
-    await makePlace(place);
-    const dead = spawn("true");
-    await once(dead, "exit");
-    const half = join(place.folder, `new-${dead.pid}-${randomBytes(4).toString("hex")}`);
-    await writeFile(half, "half");
-    const postgres = await start();
-    expect(await query(postgres, "select 1 as one")).toEqual([{ one: 1 }]);
-    await expect(stat(half)).rejects.toThrow(/ENOENT/);
   });
 });
 
@@ -206,7 +182,7 @@ describe("several processes", () => {
     const dead = await startInChild();
     const before = (await findPostmaster(place))!;
     await query(
-      { ...dead, dataFolder, close: () => Promise.resolve(), abandon: () => undefined },
+      { ...dead, dataFolder, close: () => Promise.resolve() },
       "create table notes as select 1 as note",
     );
     process.kill(dead.pid, "SIGKILL");

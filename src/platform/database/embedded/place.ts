@@ -1,21 +1,9 @@
 import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import {
-  chmod,
-  chown,
-  cp,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { arch, platform, userInfo } from "node:os";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { StartError } from "../../domain/errors.ts";
 import { fileExists } from "../../lib/file-exists.ts";
@@ -49,21 +37,13 @@ export interface Binaries {
 
 const run = promisify(execFile);
 
-/** Checks mode bits only, not access control lists. */
-const mayEnter = async (folder: string, user: ServerUser): Promise<boolean> => {
-  const { mode, uid, gid } = await stat(folder);
-  if (uid === user.uid) return (mode & 0o100) !== 0;
-  if (gid === user.gid) return (mode & 0o010) !== 0;
-  return (mode & 0o001) !== 0;
-};
-
 export const isReachable = async (path: string, user: ServerUser): Promise<boolean> => {
   let existing = path;
   while (!(await fileExists(existing))) existing = dirname(existing);
-  for (let folder = await realpath(existing); ; folder = dirname(folder)) {
-    if (!(await mayEnter(folder, user))) return false;
-    if (folder === dirname(folder)) return true;
-  }
+  return run("test", ["-x", existing], { ...user, cwd: "/" }).then(
+    () => true,
+    () => false,
+  );
 };
 
 const findSystemUser = async (): Promise<ServerUser | undefined> => {
@@ -73,18 +53,10 @@ const findSystemUser = async (): Promise<ServerUser | undefined> => {
 };
 
 const ensureSystemUser = async (): Promise<ServerUser> => {
-  const found = await findSystemUser();
-  if (found !== undefined) return found;
-  const ways: [string, string[]][] = [
-    ["useradd", ["--system", "--user-group", "--no-create-home", SYSTEM_USER]],
-    ["useradd", ["--system", "-g", SYSTEM_USER, "--no-create-home", SYSTEM_USER]], // the group exists already
-    ["adduser", ["-S", "-D", "-H", SYSTEM_USER]], // BusyBox
-  ];
-  for (const [command, args] of ways) {
-    await run(command, args).catch(() => undefined);
-    const made = await findSystemUser();
-    if (made !== undefined) return made;
-  }
+  const make = ["--system", "--user-group", "--no-create-home", SYSTEM_USER];
+  if ((await findSystemUser()) === undefined) await run("useradd", make).catch(() => undefined);
+  const user = await findSystemUser();
+  if (user !== undefined) return user;
   throw new StartError(
     `PostgreSQL refuses to run as root, and a system user '${SYSTEM_USER}' could not be made. ` +
       `Run this as a normal user. ${OTHER_WAY}`,
@@ -97,22 +69,19 @@ const systemPlaceOf = (wished: string): string =>
 /** Returns the same place for the same folder. As root, may create the system user. */
 export const findPlace = async (wishedFolder: string): Promise<ClusterPlace> => {
   const wished = resolve(wishedFolder);
-  if (userInfo().uid !== 0) return { folder: join(wished, "postgres"), user: undefined };
+  const folder = join(wished, "postgres");
+  if (userInfo().uid !== 0) return { folder, user: undefined };
   // Data stay with their owner, as after one start with sudo.
-  const owner = await stat(join(wished, "postgres/cluster")).catch(() => undefined);
-  if (owner !== undefined && owner.uid !== 0) {
-    return { folder: join(wished, "postgres"), user: { uid: owner.uid, gid: owner.gid } };
-  }
+  const owner = await stat(join(folder, "cluster")).catch(() => undefined);
+  if (owner !== undefined && owner.uid !== 0) return { folder, user: { uid: owner.uid, gid: owner.gid } };
   const user = await ensureSystemUser();
-  if (await isReachable(wished, user)) return { folder: join(wished, "postgres"), user };
-  return { folder: systemPlaceOf(wished), user };
+  return { folder: (await isReachable(wished, user)) ? folder : systemPlaceOf(wished), user };
 };
 
 export const hasCluster = async (wishedFolder: string): Promise<boolean> => {
   const wished = resolve(wishedFolder);
-  for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)]) {
+  for (const folder of [join(wished, "postgres"), systemPlaceOf(wished)])
     if (await fileExists(join(folder, "cluster/data/PG_VERSION"))) return true;
-  }
   return false;
 };
 
@@ -124,18 +93,10 @@ export const give = async (path: string, user: ServerUser | undefined): Promise<
 export const makePlace = async ({ folder, user }: ClusterPlace): Promise<void> => {
   const parent = dirname(folder);
   try {
-    const firstMade = await mkdir(parent, { recursive: true, mode: user === undefined ? 0o700 : 0o755 });
-    if (firstMade !== undefined && user !== undefined) {
-      // The server's user has to enter the new folders.
-      for (let made = parent; ; made = dirname(made)) {
-        await chmod(made, 0o755);
-        if (made === firstMade) break;
-      }
-    }
+    // The server's user has to enter the folders above its own.
+    await mkdir(parent, { recursive: true, mode: user === undefined ? 0o700 : 0o755 });
     await ensureOwnFolder(parent);
-    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
+    await mkdir(folder, { recursive: true });
     await give(folder, user);
     await chmod(folder, 0o700);
   } catch (error) {
@@ -163,21 +124,15 @@ const packageFolder = (): string => {
 /** `npm ci --ignore-scripts` skips the package's install script. Returns false if the folder is read-only. */
 const repair = async (home: string): Promise<boolean> => {
   try {
-    const links = JSON.parse(
-      await readFile(join(home, "native/pg-symlinks.json"), "utf8").catch(() => "[]"),
-    ) as {
-      source: string;
-      target: string;
-    }[];
-    for (const { source, target } of links) {
+    const text = await readFile(join(home, "native/pg-symlinks.json"), "utf8").catch(() => "[]");
+    for (const { source, target } of JSON.parse(text) as { source: string; target: string }[]) {
       const path = join(home, target);
       if (await fileExists(path)) continue;
       await rm(path, { force: true }); // a dangling link
-      await symlink(relative(dirname(path), join(home, source)), path).catch(
-        (error: NodeJS.ErrnoException) => {
-          if (error.code !== "EEXIST") throw error; // another process was faster
-        },
-      );
+      const linked = symlink(relative(dirname(path), join(home, source)), path);
+      await linked.catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error; // another process was faster
+      });
     }
     for (const name of ["initdb", "postgres"]) {
       const path = join(home, "native/bin", name);
@@ -186,33 +141,19 @@ const repair = async (home: string): Promise<boolean> => {
     }
     return true;
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === "EROFS" || code === "EACCES" || code === "EPERM") return false;
+    if (["EROFS", "EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;
   }
 };
 
-/** Renames at the end, so a copy is never partial. */
-const copyBinaries = async (source: string, target: string): Promise<void> => {
-  if (await fileExists(target)) return;
+/** Renames at the end, so a file or folder is never partial. The first of several processes wins. */
+export const buildAside = async (target: string, build: (aside: string) => Promise<void>): Promise<void> => {
   const aside = `${target}.${randomUUID()}`;
   try {
-    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-    await cp(join(source, "native"), join(aside, "native"), {
-      recursive: true,
-      verbatimSymlinks: true,
-      filter: (path) => !path.endsWith(".a"),
-    });
-    await repair(aside);
-    const entries = await readdir(aside, { recursive: true, withFileTypes: true });
-    await chmod(aside, 0o755);
-    for (const entry of entries) {
-      const path = join(entry.parentPath, entry.name);
-      if (entry.isDirectory()) await chmod(path, 0o755);
-      else if (entry.isFile()) await chmod(path, basename(entry.parentPath) === "bin" ? 0o755 : 0o644);
-    }
+    await mkdir(aside, { recursive: true });
+    await build(aside);
     await rename(aside, target).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error; // another process was faster
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {
     await rm(aside, { recursive: true, force: true });
@@ -224,17 +165,20 @@ export const findBinaries = async (
   source: string = packageFolder(),
 ): Promise<Binaries> => {
   let home = source;
-  const repaired = await repair(source);
-  if (
-    !repaired ||
-    (place.user !== undefined && !(await isReachable(join(source, "native/bin"), place.user)))
-  ) {
-    const { version } = JSON.parse(await readFile(join(source, "package.json"), "utf8")) as {
-      version: string;
-    };
+  const isUsable =
+    (await repair(source)) &&
+    (place.user === undefined || (await isReachable(join(source, "native/bin/initdb"), place.user)));
+  if (!isUsable) {
+    const text = await readFile(join(source, "package.json"), "utf8");
+    const { version } = JSON.parse(text) as { version: string };
     const parent = place.user === undefined ? place.folder : SYSTEM_FOLDER;
     home = join(parent, `postgresql-${version}-${platform()}-${arch()}`);
-    await copyBinaries(source, home);
+    if (!(await fileExists(home)))
+      await buildAside(home, async (aside) => {
+        await run("cp", ["-R", join(source, "native"), aside]);
+        await repair(aside);
+        await run("chmod", ["-R", "a+rX", aside]);
+      });
   }
   return { initdb: join(home, "native/bin/initdb"), postgres: join(home, "native/bin/postgres") };
 };

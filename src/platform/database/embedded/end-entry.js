@@ -1,2 +1,0 @@
-await import("../../lib/source-loader.js");
-await import("./end.ts");
