@@ -62,7 +62,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "protocols/calls/tasks.ts: STATES[run.status]": "a status of our own table",
   "http/openapi.ts: STATUS_CODES[status]": "a status of our own routes",
   "protocols/ui/bundle.ts: CONTENT_TYPES[extension]": "how a file of our own bundler ends",
-  "protocols/ui/fragment.ts: ESCAPES[character]": "one of five characters",
+  "protocols/ui/service.ts: ESCAPES[character]": "one of five characters",
   "http/public-address.ts: headers[`x-forwarded-${name}`]": "one of two headers",
   "api/store/embedding.ts: module[provider.className]": "a name of our own list",
   "state/values/classes.ts: module[name]": "a name of our own list",

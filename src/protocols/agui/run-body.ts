@@ -4,7 +4,7 @@ import { invalid } from "../../platform/domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import { isInherited, ownField } from "../../platform/lib/names.ts";
 import type { Call } from "../calls/start.ts";
-import { forwarded } from "./input.ts";
+import { forwarded } from "./schemas.ts";
 import { toLangChainMessages, toolsOf } from "./messages.ts";
 import { ANSWERS, CLIENT_RUN_ID, LAST_MESSAGE } from "./repository.ts";
 

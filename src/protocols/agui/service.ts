@@ -10,12 +10,11 @@ import { runNotFound, ThreadChangedError } from "../../platform/domain/errors.ts
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
-import { createInputReader } from "./input.ts";
+import { createInputReader, type AgentInput } from "./schemas.ts";
 import { planOf, sortedIds, type Plan, type PlanInput } from "./plan.ts";
 import { createRefusal, createAgUiReader } from "./reader.ts";
 import { createAgUiRepository, type FoundRun } from "./repository.ts";
 import { inputKeys, type Keys } from "./run-body.ts";
-import type { AgentInput } from "./schemas.ts";
 import { createStateReads } from "./states.ts";
 import { createTranslation } from "./translation.ts";
 

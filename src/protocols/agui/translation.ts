@@ -10,11 +10,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/li
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import type { CallEvent } from "../calls/events.ts";
 import { picked, type Interrupt, type Outcome } from "../calls/outcome.ts";
-import { speaksOne } from "./input.ts";
+import { speaksOne } from "./schemas.ts";
 import { roleOf, toAgUiMessages } from "./messages.ts";
-import { createOpenMessages } from "./open-messages.ts";
-import { createPageMessages } from "./page-messages.ts";
-import { createStateChanges } from "./state-changes.ts";
+import { createOpenMessages, createPageMessages } from "./open-messages.ts";
+import { createStateChanges } from "./states.ts";
 
 /** Undefined if the graph keeps something else under this name. */
 const messagesIn = ({ messages }: JsonObject): JsonValue[] | undefined =>

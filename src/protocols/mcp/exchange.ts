@@ -2,6 +2,11 @@ import type { ClientCapabilities } from "@modelcontextprotocol/server";
 import type { HeldAccess, Reauthorize } from "../../access/reauthorization.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { ReadBudget } from "../../platform/lib/large-answers.ts";
+import { isObject } from "../../platform/lib/json.ts";
+import type { CreatedRun } from "../../api/runs/joining/results.ts";
+import type { RunService } from "../../api/runs/service.ts";
+import { createTimeSlicer } from "../../platform/lib/time-slicer.ts";
+import { eventsOf } from "../calls/events.ts";
 
 /** A request over HTTP, and its answer. */
 export interface Exchange {
@@ -37,3 +42,89 @@ export interface Client {
 
 export const usesTasks = ({ capabilities }: Client): boolean =>
   capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, TASKS);
+
+/** Older revisions have batches. */
+export const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
+
+const countOf = (body: unknown, methods: readonly string[]): number =>
+  messagesIn(body).filter(
+    (message) =>
+      isObject(message) && typeof message["method"] === "string" && methods.includes(message["method"]),
+  ).length;
+
+/** Messages that may create a run. */
+export const countRuns = (body: unknown): number => countOf(body, ["tools/call", "tasks/update"]);
+
+/** Whether the answer may stay open as long as a run. */
+export const staysOpen = (body: unknown): boolean =>
+  countOf(body, ["tools/call", "subscriptions/listen"]) > 0;
+
+const wantsProgress = (message: unknown): boolean => {
+  const { params } = (isObject(message) ? message : {}) as { params?: unknown };
+  const meta = isObject(params) ? params["_meta"] : undefined;
+  return isObject(meta) && meta["progressToken"] !== undefined;
+};
+
+/** Whether messages may precede the answer. Other answers are JSON, which costs less than a stream. */
+export const isStreamed = (body: unknown): boolean =>
+  countOf(body, ["subscriptions/listen"]) > 0 || messagesIn(body).some(wantsProgress);
+
+/** Parsing events must not delay other requests. */
+const SLICE_MS = 10;
+
+export type OnProgress = (progress: number, message: string) => Promise<void>;
+
+interface Step {
+  name: string;
+  ended: boolean;
+  asked?: boolean;
+  wrote?: boolean;
+}
+
+/** Names the nodes that have ended, but not those that asked or failed. */
+const createEndedNodes = () => {
+  /** Ended without a result: they may have failed. */
+  let uncertain: string[] = [];
+  return ({ name, ended, asked, wrote }: Step): readonly string[] => {
+    if (ended && wrote) return asked ? [] : [name];
+    if (ended && !asked) uncertain.push(name);
+    if (ended) return [];
+    // A graph goes on only after tasks that did not fail.
+    const names = uncertain;
+    uncertain = [];
+    return names;
+  };
+};
+
+export const createProgressReporter = ({ readCreated }: Pick<RunService["joining"], "readCreated">) => {
+  const slicer = createTimeSlicer(SLICE_MS);
+
+  /** Reports the nodes of a run until its end, or until `signal`. A failure costs the client only its progress. */
+  return async (
+    created: CreatedRun,
+    onProgress: OnProgress,
+    exchange: Exchange,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const reader = readCreated(created);
+    const close = (): void => reader.close();
+    signal.addEventListener("abort", close);
+    if (signal.aborted) close();
+    try {
+      let progress = 0;
+      const endedIn = createEndedNodes();
+      for await (const { event, data } of eventsOf(reader, slicer)) {
+        if (signal.aborted) return;
+        for (const node of event === "steps" ? endedIn(data as unknown as Step) : []) {
+          progress += 1;
+          // A client that reads slowly misses progress only.
+          if (exchange.isTaken()) await onProgress(progress, node);
+        }
+      }
+    } catch (error) {
+      exchange.onFault(error, "the progress of a call could not be sent");
+    } finally {
+      signal.removeEventListener("abort", close);
+    }
+  };
+};

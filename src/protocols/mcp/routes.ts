@@ -1,3 +1,4 @@
+import { addressFor, publicAddress, type Headers } from "../../http/public-address.ts";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
@@ -8,11 +9,30 @@ import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 import { ownField } from "../../platform/lib/names.ts";
-import type { Exchange, MessageRequest } from "./exchange.ts";
-import { countRuns, staysOpen } from "./messages.ts";
-import { challengeOf, METADATA_PATHS, resourceMetadata } from "./oauth.ts";
+import { countRuns, staysOpen, type Exchange, type MessageRequest } from "./exchange.ts";
 import type { JsonRpcAnswer } from "./server.ts";
 import type { McpService } from "./service.ts";
+
+const WELL_KNOWN = "/.well-known/oauth-protected-resource";
+/** Both places of RFC 9728: behind the resource's path, and for the whole server. */
+const METADATA_PATHS = [WELL_KNOWN, `${WELL_KNOWN}/mcp`] as const;
+
+/** RFC 9728: who issues the tokens for this resource. */
+const resourceMetadata = (
+  headers: Headers,
+  mountPrefix: string,
+  authorizationServers: readonly string[],
+): object => ({
+  resource: `${publicAddress(headers)}${mountPrefix}/mcp`,
+  authorization_servers: authorizationServers,
+  bearer_methods_supported: ["header"],
+});
+
+/** For `WWW-Authenticate`; undefined if the request names no host. */
+const challengeOf = (headers: Headers, mountPrefix: string): string | undefined => {
+  if (addressFor(headers) === undefined) return undefined;
+  return `Bearer resource_metadata="${publicAddress(headers)}${mountPrefix}${WELL_KNOWN}/mcp"`;
+};
 
 const tags = ["MCP"];
 

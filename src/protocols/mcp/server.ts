@@ -23,10 +23,16 @@ import { CallerGoneError, HandlerRefusal, ThreadloomError } from "../../platform
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
-import type { Calling, ToolCall, ToolResult } from "./calling.ts";
-import { TASKS, usesTasks, type Client, type Exchange, type MessageRequest } from "./exchange.ts";
-import { isStreamed, messagesIn } from "./messages.ts";
-import { readPlainCall, type PlainCall } from "./plain-call.ts";
+import { readPlainCall, type Calling, type PlainCall, type ToolCall, type ToolResult } from "./calling.ts";
+import {
+  isStreamed,
+  messagesIn,
+  TASKS,
+  usesTasks,
+  type Client,
+  type Exchange,
+  type MessageRequest,
+} from "./exchange.ts";
 import type { TaskMethods } from "./tasks.ts";
 import type { ToolService } from "./tools/service.ts";
 

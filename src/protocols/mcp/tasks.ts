@@ -6,8 +6,7 @@ import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { CallService } from "../calls/service.ts";
 import { taskIdOf, type Task } from "../calls/tasks.ts";
 import type { Client, Exchange } from "./exchange.ts";
-import { answersOf, inputRequestsOf, mayAsk } from "./questions.ts";
-import { resultOf, type Place } from "./results.ts";
+import { answersOf, inputRequestsOf, mayAsk, resultOf, type Place } from "./results.ts";
 
 const POLL_INTERVAL_MS = 1_000;
 

@@ -1,9 +1,95 @@
-import { createHash } from "node:crypto";
+import { Worker } from "node:worker_threads";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { basename, dirname, extname } from "node:path";
 import type { Message, OutputFile, Plugin } from "esbuild";
+import { createHash } from "node:crypto";
 import type { UiConfig, UiEntry } from "../../graphs/project/ui.ts";
-import { namesOfComponents } from "./component-names.ts";
-import { tailwindAdvice, tailwindOf } from "./tailwind.ts";
+
+const ENTRY = new URL("./component-names-thread.js", import.meta.url);
+
+/** A slower script is no module of components. */
+const ANSWER_MS = 5_000;
+const MEMORY_MEGABYTES = 128;
+
+/**
+ * Undefined if the bundle needs a page (for example `document`) to load. The bundle gets only the language: no files,
+ * no network.
+ */
+const namesOfComponents = async (
+  script: string,
+  globalName: string,
+): Promise<ReadonlySet<string> | undefined> => {
+  const thread = new Worker(ENTRY, {
+    workerData: { script, globalName },
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
+    stdout: true,
+    stderr: true,
+  });
+  // A stopping server does not wait for the thread.
+  thread.unref();
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const names = await new Promise<unknown>((resolve) => {
+      thread.once("message", resolve);
+      thread.once("error", () => resolve(undefined));
+      thread.once("exit", () => resolve(undefined));
+      timer = setTimeout(() => resolve(undefined), ANSWER_MS);
+      timer.unref();
+    });
+    return Array.isArray(names) ? new Set(names as string[]) : undefined;
+  } finally {
+    clearTimeout(timer);
+    await thread.terminate();
+  }
+};
+
+/** This package depends on `postcss`. */
+const PACKAGE = "@tailwindcss/postcss";
+
+const NEEDS_TAILWIND = /@(?:tailwind|apply|theme|utility)\b|@import\s+["']tailwindcss/;
+
+type Maker = (options: { base: string }) => unknown;
+type Postcss = (plugins: unknown[]) => {
+  process(text: string, options: { from: string }): PromiseLike<{ css: string }>;
+};
+
+/**
+ * Uses the project's package, because Tailwind's native parts are missing on some platforms. Tailwind looks for classes
+ * in `folder`, not in the process's working directory.
+ */
+const tailwindOf = (file: string, folder: string): Plugin[] => {
+  let path: string;
+  try {
+    path = createRequire(file).resolve(PACKAGE);
+  } catch {
+    return [];
+  }
+  const require = createRequire(path);
+  const postcss = require("postcss") as Postcss;
+  const tailwind = require(path) as Maker;
+  return [
+    {
+      name: "tailwind",
+      setup(build) {
+        build.onLoad({ filter: /\.css$/, namespace: "file" }, async ({ path: from }) => {
+          const text = await readFile(from, "utf8");
+          if (!NEEDS_TAILWIND.test(text)) return undefined;
+          const { css } = await postcss([tailwind({ base: folder })]).process(text, { from });
+          const loader = from.endsWith(".module.css") ? "local-css" : "css";
+          return { contents: css, loader, resolveDir: dirname(from) };
+        });
+      },
+    },
+  ];
+};
+
+const tailwindAdvice = (styles: string): string | undefined =>
+  NEEDS_TAILWIND.test(styles)
+    ? `the styles need Tailwind: install tailwindcss and ${PACKAGE} in the project, or make them before`
+    : undefined;
 
 export interface UiFile {
   /** Changes with the contents: pages may cache the file for ever. */
@@ -58,8 +144,8 @@ const sharing = (packages: readonly string[]): Plugin => ({
  */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(`./${basename(file)}`)};
-export const names = Object.keys(components);
-export const render = (name, shadowRootId) => {
+const names = Object.keys(components);
+const render = (name, shadowRootId) => {
   const root = document.getElementById(shadowRootId)?.shadowRoot;
   if (root == null) return;
   const component = Object.hasOwn(components, name) ? components[name] : undefined;

@@ -1,10 +1,14 @@
 import { z } from "zod";
+import { errorAnswer, storableText } from "../../platform/domain/json-schemas.ts";
 import { addressFor } from "../../http/public-address.ts";
 import { malformed } from "../../platform/domain/errors.ts";
-import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { uiBody, uiFilePath, uiPath } from "./schemas.ts";
 import type { UiService } from "./service.ts";
+
+const uiPath = z.object({ assistant_id: z.string().min(1) });
+const uiFilePath = z.object({ assistant_id: z.string().min(1), file: z.string().min(1) });
+
+const uiBody = z.object({ name: storableText.min(1).max(1_000).describe("The name of a component.") });
 
 const tags = ["UI"];
 

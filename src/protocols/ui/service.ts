@@ -1,12 +1,43 @@
+import { bundleUi, UiBuildError, type UiBundle, type UiFile } from "./bundle.ts";
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import { uiFileNotFound, uiNotFound } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { UiConfig } from "../../graphs/project/ui.ts";
-import { bundleUi, UiBuildError, type UiBundle, type UiFile } from "./bundle.ts";
-import { uiFragment } from "./fragment.ts";
 
-export interface UiServiceParts {
+const ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+const attribute = (text: string): string =>
+  `"${text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? "")}"`;
+
+/** JSON that is also JavaScript in old engines. */
+const literal = (text: string): string =>
+  JSON.stringify(text).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+
+/** The loader replaces the first occurrence by an element's id. */
+const SHADOW_ROOT_ID = "{{shadowRootId}}";
+
+/** `crossorigin` sends the page's origin, since this server may restrict origins. */
+const uiFragment = (
+  { globalName, script, styles }: UiBundle,
+  { folder, component }: { folder: string; component: string },
+): string => {
+  const links = styles.map(
+    ({ name }) => `<link rel="stylesheet" crossorigin="anonymous" href=${attribute(`${folder}/${name}`)}>`,
+  );
+  const call = `${globalName}.render(${literal(component)}, ${literal(SHADOW_ROOT_ID)})`;
+  const source = attribute(`${folder}/${script.name}`);
+  return [...links, `<script crossorigin="anonymous" src=${source} onload=${attribute(call)}></script>`].join(
+    "\n",
+  );
+};
+
+interface UiServiceParts {
   config: UiConfig;
   authorize: Authorize;
   /** Throws `assistantNotFound`. */

@@ -211,7 +211,7 @@ test("a filter that hides everything also holds for routes that name no record",
 });
 
 test("a handler that throws, refuses, or is not called reveals nothing about itself", async () => {
-  /** A command is always answered with 200; see protocols/streaming/commands/envelope.ts. */
+  /** A command is always answered with 200; see protocols/streaming/commands/runs.ts. */
   const isCommand = (route: string): boolean => route.endsWith("/commands");
   const FAULT_OF_COMMAND =
     '"error":"unknown_error","message":"The server could not do this; its log says why."';

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Caller } from "../../../src/access/caller.ts";
-import { createArgumentReader } from "../../../src/protocols/mcp/arguments.ts";
+import { createArgumentReader } from "../../../src/protocols/mcp/calling.ts";
 
 const CALLER = { kind: "anonymous" } as Caller;
 const THREAD = "7c1c7f0e-3f0e-4a58-9d9b-2f5c3a0c5d11";

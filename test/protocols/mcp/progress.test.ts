@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunEvent } from "../../../src/engine/events/log.ts";
-import { createProgressReporter } from "../../../src/protocols/mcp/progress.ts";
+import { createProgressReporter } from "../../../src/protocols/mcp/exchange.ts";
 
 interface Step {
   name: string;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { SignalHandler, SignalKind } from "../../../src/platform/database/signals.ts";
-import { untilExists } from "../../../src/protocols/streaming/reading/arrivals.ts";
-import { openReadAccess, type ReadAccess } from "../../../src/protocols/streaming/read-access.ts";
+import { untilExists } from "../../../src/protocols/streaming/reading/service.ts";
+import { openReadAccess, type ReadAccess } from "../../../src/protocols/streaming/repository.ts";
 import { caller, ownersOnly } from "../../helpers/access.ts";
 
 /** Readers that wait for threads that do not exist for them. */

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createFilter } from "../../../src/protocols/streaming/reading/filter.ts";
-import { namespaceOf, type ThreadEvent } from "../../../src/protocols/streaming/reading/frames.ts";
+import {
+  createFilter,
+  namespaceOf,
+  type ThreadEvent,
+} from "../../../src/protocols/streaming/reading/frames.ts";
 import { eventStreamBody } from "../../../src/protocols/streaming/schemas.ts";
 
 /** The events that a connection has requested. The rules are those of both SDKs, which filter once more. */

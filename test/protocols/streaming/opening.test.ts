@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { beforeTurn } from "../../../src/engine/events/event-ids.ts";
 import type { Hub } from "../../../src/engine/events/hub.ts";
-import { openReadAccess } from "../../../src/protocols/streaming/read-access.ts";
+import { openReadAccess, type StreamingRepository } from "../../../src/protocols/streaming/repository.ts";
 import { createReadingService } from "../../../src/protocols/streaming/reading/service.ts";
-import type { StreamingRepository } from "../../../src/protocols/streaming/repository.ts";
 import { eventStreamBody } from "../../../src/protocols/streaming/schemas.ts";
 import { caller, authorize } from "../../helpers/access.ts";
 

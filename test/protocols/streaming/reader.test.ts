@@ -1,9 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { createAudiences } from "../../../src/protocols/streaming/reading/connections.ts";
+import { createAudiences, NOTHING_YET } from "../../../src/protocols/streaming/reading/connections.ts";
 import { lastSeqOf } from "../../../src/protocols/streaming/reading/ends.ts";
-import { createFilter } from "../../../src/protocols/streaming/reading/filter.ts";
-import { NOTHING_YET } from "../../../src/protocols/streaming/reading/opening.ts";
+import { createFilter } from "../../../src/protocols/streaming/reading/frames.ts";
 import {
   readSubscription,
   type SubscriptionReaderOptions,

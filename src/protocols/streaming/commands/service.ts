@@ -1,7 +1,13 @@
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { CommandAnswer, CommandEnvelope } from "../schemas.ts";
-import { CommandError, isForHttp, refusalOf, type CommandSender } from "./envelope.ts";
-import type { Done, RunCommands } from "./runs.ts";
+import {
+  CommandError,
+  isForHttp,
+  refusalOf,
+  type CommandSender,
+  type Done,
+  type RunCommands,
+} from "./runs.ts";
 import type { StateCommands } from "./states.ts";
 
 type Command = (sender: CommandSender, params: JsonObject) => Promise<Done>;

@@ -1,15 +1,50 @@
+import type { EventLog, RunEvent } from "../../../engine/events/log.ts";
+import type { ProtocolParams } from "../../../engine/events/protocol/events.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
 import type { Authorize } from "../../../access/authorize.ts";
 import { threadNotFound } from "../../../platform/domain/errors.ts";
-import type { EventLog } from "../../../engine/events/log.ts";
 import { PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
 import { validated } from "../../../http/validation.ts";
-import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { ThreadService } from "../../../api/threads/service.ts";
 import type { StreamingRepository } from "../repository.ts";
 import { listCheckpointsParams, stateParams, treeParams } from "../schemas.ts";
-import { growTree } from "./agent-tree.ts";
-import { CommandError, type CommandSender } from "./envelope.ts";
-import type { Done } from "./runs.ts";
+import { CommandError, type CommandSender, type Done } from "./runs.ts";
+
+/** `AgentTreeNode` of `@langchain/protocol`. */
+interface AgentNode extends JsonObject {
+  namespace: string[];
+  status: string;
+  graph_name: string;
+  children: AgentNode[];
+}
+
+const keyOf = (path: readonly string[]): string => path.join("|");
+
+const growTree = (root: AgentNode, events: readonly Pick<RunEvent, "data">[]): AgentNode => {
+  const nodes = new Map([["", root]]);
+  const around = (path: readonly string[]): AgentNode => {
+    for (let length = path.length - 1; length > 0; length -= 1) {
+      const node = nodes.get(keyOf(path.slice(0, length)));
+      if (node !== undefined) return node;
+    }
+    return root;
+  };
+  for (const { data } of events) {
+    const { namespace, data: sent } = JSON.parse(data) as ProtocolParams;
+    if (namespace.length === 0 || !isObject(sent)) continue;
+    const status = sent["event"] === "started" ? "running" : String(sent["event"]);
+    const known = nodes.get(keyOf(namespace));
+    if (known !== undefined) {
+      known.status = status;
+      continue;
+    }
+    const graphName = String(sent["graph_name"] ?? "");
+    const node: AgentNode = { namespace: [...namespace], status, graph_name: graphName, children: [] };
+    nodes.set(keyOf(namespace), node);
+    around(namespace).children.push(node);
+  }
+  return root;
+};
 
 interface StateText {
   values?: unknown;

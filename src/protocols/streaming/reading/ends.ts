@@ -2,6 +2,8 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { RunStatus } from "../../../platform/database/tables.ts";
 import { beforeTurn } from "../../../engine/events/event-ids.ts";
 import type { ThreadEvent } from "./frames.ts";
+import type { BegunRun } from "../../../engine/events/turns.ts";
+import type { EndedRow } from "../repository.ts";
 
 export interface Interrupt {
   id?: string;
@@ -25,7 +27,7 @@ export interface EndedRun {
 }
 
 /** SDKs (1.12.9 and later) read the run's id from such an id. */
-export const synthesizedId = (runId: string, what: string): string => `synth:${runId}:${what}`;
+const synthesizedId = (runId: string, what: string): string => `synth:${runId}:${what}`;
 
 const RUNNING = "running";
 
@@ -114,4 +116,31 @@ export const endEventsOf = (run: EndedRun): ThreadEvent[] => {
     namespace,
     params: JSON.stringify({ namespace, timestamp: run.endedAt, data }),
   }));
+};
+
+const interruptsOf = (sent: string | undefined, { waiting }: EndedRow): Interrupt[] | undefined => {
+  if (sent !== undefined) return JSON.parse(sent) as Interrupt[];
+  return waiting === null ? undefined : (Object.values(waiting).flat() as Interrupt[]);
+};
+
+/** `sent`: the interrupts that the run sent on this wire, as JSON; else the thread's interrupts count. */
+export const endedRun = (
+  { runId, graphId, turn }: BegunRun,
+  row: EndedRow | undefined,
+  sent?: string,
+): EndedRun => {
+  if (row === undefined) {
+    return { runId, graphId, turn, status: "gone", error: null, endedAt: Date.now(), interrupts: undefined };
+  }
+  const { status, error, endedAt } = row;
+  if (status === "pending" || status === "running") throw new Error(`Run ${runId} has not ended.`);
+  return {
+    runId,
+    graphId,
+    turn: row.turn,
+    status,
+    error,
+    endedAt: Math.round(endedAt),
+    interrupts: interruptsOf(sent, row),
+  };
 };

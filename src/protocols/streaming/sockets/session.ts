@@ -8,10 +8,10 @@ import { validated } from "../../../http/validation.ts";
 import { newId } from "../../../platform/lib/ids.ts";
 import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import { outsideTraces } from "../../../platform/telemetry/telemetry.ts";
-import { CommandError, refusalOf } from "../commands/envelope.ts";
+import { CommandError, refusalOf } from "../commands/runs.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
-import type { ReadAccess } from "../read-access.ts";
+import type { ReadAccess } from "../repository.ts";
 import {
   commandEnvelope,
   eventStreamBody,
