@@ -4,7 +4,7 @@ import { globalSetup, ordinary, plugins, WITH_MODULES_REPLACED } from "./vitest.
 
 /**
  * `npm run test:plain`: the engine's part of the tests on a database that has neither LISTEN nor advisory locks nor a
- * list of its sessions (src/platform/database/accelerators.ts), as some distributed ones. Tests of what can't hold there skip
+ * list of its sessions (src/platform/database/accelerators.ts). Tests of what can't hold there skip
  * themselves (`IS_PLAIN` in test/helpers/app.ts); docs/scaling.md lists them.
  */
 export default defineConfig({

@@ -1,5 +1,5 @@
--- The tables, in the order in which they refer to each other. Hot tables are keyed by thread, so that they can be
--- distributed by it. src/platform/database/migrate.ts applies this file; the schema is the first one of the search path.
+-- The tables, in the order in which they refer to each other. src/platform/database/migrate.ts applies this file; the
+-- schema is the first one of the search path.
 -- What users say is `json`, which keeps the order of keys. Only metadata, which are searched through indexes, are `jsonb`.
 
 -- Assistants ----------------------------------------------------------------------------------------------------------

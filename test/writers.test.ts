@@ -22,8 +22,7 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_elements: ["checkpoints"],
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
-  // On a distributed database queue/ deletes the crons of the threads that it deletes.
-  crons: ["crons", "queue"],
+  crons: ["crons"],
   encrypting_servers: ["database"],
   encryption_keys: ["database"],
   migrations: ["database"],

@@ -12,9 +12,7 @@ import {
   resolveOptions,
   type Environment,
 } from "../platform/config/resolve.ts";
-import { openPlacedDatabase } from "../platform/database/distributed/open.ts";
-import { findPlacement } from "../platform/database/distributed/placement.ts";
-import type { Database } from "../platform/database/database.ts";
+import { openDatabase, type Database } from "../platform/database/database.ts";
 import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { hasCluster } from "../platform/database/embedded/place.ts";
 import { migrate } from "../platform/database/migrate.ts";
@@ -182,7 +180,7 @@ export const onOwnDatabase =
     return await withReached(place, logger, async (connectionString) => {
       await migrateOwn(place, connectionString, logger);
       const objects = await openObjectStore(objectStoreIn(place.environment));
-      const database = openPlacedDatabase(await findPlacement(connectionString, place.schema), {
+      const database = openDatabase({
         connectionString,
         schema: place.schema,
         poolSize: 1,

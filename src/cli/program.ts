@@ -67,11 +67,6 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/encryption.ts")).createEncryption,
   },
   {
-    name: "distribute",
-    summary: "Distribute the tables over the nodes of a Citus cluster.",
-    load: async () => (await import("./commands/distribute.ts")).createDistribute,
-  },
-  {
     name: "dockerfile",
     summary: "Print a Dockerfile for this project.",
     load: async () => (await import("./commands/dockerfile.ts")).createDockerfile,

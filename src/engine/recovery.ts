@@ -15,12 +15,10 @@ const LATE_ROUNDS = 2.5;
 export const startRecovery = (
   parts: Pick<WorkerOptions, "queue" | "executor" | "endings" | "signals" | "leaseSeconds" | "logger"> & {
     metrics: Pick<ServerMetrics, "attemptsLost">;
-    /** Other servers sweep otherwise. Default: always. */
-    isWanted?: () => boolean;
   },
   sweepSeconds: number,
 ): { close(): Promise<void> } => {
-  const { queue, executor, endings, signals, leaseSeconds, metrics, isWanted = () => true, logger } = parts;
+  const { queue, executor, endings, signals, leaseSeconds, metrics, logger } = parts;
 
   /** When the last round that reached the database began, by this process's clock. */
   let sweptAt = performance.now();
@@ -29,7 +27,6 @@ export const startRecovery = (
   const isLate = (sinceMs: number): boolean =>
     performance.now() - sinceMs > sweepSeconds * 1_000 * LATE_ROUNDS;
   const sweep = async (): Promise<void> => {
-    if (!isWanted()) return;
     // After an outage or a stall of this process every lease is old, so holders get one round to renew. After
     // an outage they get half a lease, because the next round may follow soon.
     const now = performance.now();

@@ -1,7 +1,6 @@
-import { testPlacement } from "../helpers/database.ts";
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
-import { openPlacedDatabase } from "../../src/platform/database/distributed/open.ts";
+import { openDatabase } from "../../src/platform/database/database.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { Execution } from "../../src/engine/attempt/execution.ts";
 import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
@@ -179,7 +178,7 @@ describe("a heartbeat's thread", () => {
     );
     const { logger, lines } = listeningLogger();
     const connectionString = await connectAs(server);
-    const database = openPlacedDatabase(testPlacement(), {
+    const database = openDatabase({
       connectionString,
       poolSize: 1,
       applicationName: "threadloom test",

@@ -57,16 +57,6 @@ describe("a claim", () => {
     expect(one.worker.runIds).toEqual(["a"]);
   });
 
-  test("learns of the threads whose runs may wait", async () => {
-    const one = await opened("a");
-    one.signal("available", "b", "thread of b");
-    one.worker.wake("thread of c");
-    one.signal("ended", "d", "thread of d");
-    one.here.get("a")?.release();
-    await settled();
-    expect(one.noted).toEqual(["thread of b", "thread of c", "thread of a"]);
-  });
-
   test("also takes runs that wait for a slot given back meanwhile", async () => {
     const one = aWorker(3);
     one.worker.reserve();

@@ -43,7 +43,6 @@ export const aWorker = (concurrency = 2) => {
   const waiting: ClaimedRunRow[] = [];
   const suspects: ClaimedRunRow[] = [];
   const asked: number[] = [];
-  const noted: (string | undefined)[] = [];
   const rests: number[] = [];
   const did: string[] = [];
   const here = new Map<string, Here>();
@@ -59,7 +58,6 @@ export const aWorker = (concurrency = 2) => {
     isSuspect: (run: ClaimedRunRow) => run.lost_attempts >= 2,
     claimedAtOnce: 20,
     limitsRuns: false,
-    waitingParts: () => ({ note: (threadId?: string) => void noted.push(threadId) }),
     findWaiting: () =>
       waitingAtPolls instanceof Error ? Promise.reject(waitingAtPolls) : Promise.resolve(waitingAtPolls),
     async claim(_worker: string, _leaseSeconds: number, limit: number) {
@@ -164,7 +162,6 @@ export const aWorker = (concurrency = 2) => {
     waiting,
     suspects,
     asked,
-    noted,
     rests,
     did,
     stops,

@@ -1,8 +1,7 @@
 /**
- * `npm run test:faults [-- numbers]`: runs all fault tests in order with real processes and a Postgres of their own (or the cluster of
- * TEST_CITUS_NODES), and prints a table of the results. Exits with 1 if a criterion was not met.
+ * `npm run test:faults [-- numbers]`: runs all fault tests in order with real processes and a Postgres of their own, and prints a table
+ * of the results. Exits with 1 if a criterion was not met.
  */
-import { citusNodes } from "../helpers/citus.ts";
 import { removeLeftovers } from "../helpers/temporary-folder.ts";
 import { openBench } from "./bench.ts";
 import type { Finding, Scenario } from "./scenario.ts";
@@ -23,19 +22,10 @@ import { changedGraphs } from "./scenarios/deployments.ts";
 import { harmfulRuns, killedGraphProcesses, killedMainProcess } from "./scenarios/graph-processes.ts";
 import { longOutage } from "./scenarios/long-outage.ts";
 import { movedValues } from "./scenarios/object-store.ts";
-import {
-  movedShards,
-  nodeAwayForLong,
-  replacedNode,
-  silentNode,
-  stoppedCoordinator,
-  stoppedNode,
-} from "./scenarios/cluster.ts";
 import { killedSenders } from "./scenarios/webhooks.ts";
 import { cutStreams, manyClaimers, rollingRestart } from "./scenarios/replicas.ts";
 import { strategiesAgainstModel } from "./scenarios/strategies.ts";
 import { takeovers } from "./scenarios/takeovers.ts";
-import { startTestCluster } from "./test-cluster.ts";
 import { startTestDatabase, type TestDatabase } from "./test-database.ts";
 
 const SCENARIOS: Scenario[] = [
@@ -82,14 +72,8 @@ const SCENARIOS: Scenario[] = [
   killedSenders({ runs: 6 }),
   steppingClocks({ threads: 9, turns: 6 }),
   deathsBeforeEnds(),
-  stoppedNode({ stops: 10 }),
-  stoppedCoordinator(),
-  movedShards({ moves: 6 }),
-  nodeAwayForLong(),
   movedValues({ rounds: 9 }),
   failedPrimary({ failures: 3 }),
-  replacedNode(),
-  silentNode(),
   longOutage({ awayMs: 41_000, runsEach: 3 }),
   takeovers({ rounds: 6 }),
 ];
@@ -125,8 +109,7 @@ const examine = async (scenario: Scenario, database: TestDatabase) => {
 
 const wanted = process.argv.slice(2).map(Number);
 await removeLeftovers();
-const clusterNodes = citusNodes();
-const database = await (clusterNodes.length === 0 ? startTestDatabase() : startTestCluster(clusterNodes));
+const database = await startTestDatabase();
 const startedAt = Date.now();
 const results: Awaited<ReturnType<typeof examine>>[] = [];
 try {

@@ -12,7 +12,6 @@ import {
 import { findBinaries, findPlace, makePlace } from "../../src/platform/database/embedded/place.ts";
 import { eventually } from "../helpers/conditions.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
-import type { FaultNode } from "./test-cluster.ts";
 
 const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "300" };
 /** The port must stay the same after each restart. */
@@ -21,8 +20,6 @@ const PORTS = 10_000;
 
 /** The database of the fault tests, which stop it hard and start it again. */
 export interface TestDatabase {
-  /** A cluster's nodes, the coordinator first; none without a cluster. */
-  nodes: readonly FaultNode[];
   start(): Promise<void>;
   /** Like a power failure: without notice or final writes. */
   stopHard(): Promise<void>;
@@ -46,7 +43,6 @@ export const startTestDatabase = async () => {
   const logFile = join(place.folder, "postgres.log");
   await start();
   return {
-    nodes: [] as FaultNode[],
     start,
     async stopHard(): Promise<void> {
       const postmaster = await findPostmaster(place);

@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { inject } from "vitest";
-import { databaseNamed, onServer } from "./citus.ts";
-import type { Placement } from "../../src/platform/database/distributed/placement.ts";
+import { databaseNamed, onServer } from "./on-server.ts";
 import { sqlState } from "../../src/platform/domain/errors.ts";
 
 export interface FreshDatabase {
@@ -47,17 +46,9 @@ export const freshDatabase = async (): Promise<FreshDatabase> => {
   const drop = async (client: pg.Client): Promise<void> => {
     await client.query(`drop database if exists ${name} with (force)`);
   };
-  const otherNodes = inject("otherNodes");
-  for (const node of otherNodes) await onServer(node, copy);
   await asAdministrator(copy);
   return {
     connectionString: databaseNamed(inject("serverUrl"), name),
-    async drop() {
-      await asAdministrator(drop);
-      for (const node of otherNodes) await onServer(node, drop);
-    },
+    drop: () => asAdministrator(drop),
   };
 };
-
-/** Where the threads of a fresh database are; undefined without a cluster. All are copies of one database. */
-export const testPlacement = (): Placement | undefined => inject("placement");

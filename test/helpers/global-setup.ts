@@ -9,10 +9,9 @@ import {
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from "../../src/platform/database/embedded/embedded.ts";
-import type { Placement } from "../../src/platform/database/distributed/placement.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { DEFAULT_SCHEMA } from "../../src/platform/database/schema.ts";
-import { citusNodes, databaseNamed, distributeTemplate, onServer } from "./citus.ts";
+import { databaseNamed } from "./on-server.ts";
 import { compilePackage } from "./compiled-package.ts";
 import { endServer, removeLeftovers, temporaryFolder, type TemporaryFolder } from "./temporary-folder.ts";
 
@@ -22,10 +21,6 @@ declare module "vitest" {
     serverUrl: string;
     /** The migrated, empty database that `freshDatabase()` copies. */
     templateDatabase: string;
-    /** Of a cluster (TEST_CITUS_NODES): the addresses of its other nodes. */
-    otherNodes: readonly string[];
-    /** Of the tables of `templateDatabase`; undefined without a cluster. */
-    placement: Placement | undefined;
   }
 }
 
@@ -91,8 +86,7 @@ const endWithProcess = (folder: string, postmaster: Postmaster): (() => void) =>
  * also if tests failed or the process gets a signal.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const [coordinator, ...otherNodes] = citusNodes();
-  const external = coordinator ?? process.env["TEST_DATABASE_URL"];
+  const external = process.env["TEST_DATABASE_URL"];
   let embedded: EmbeddedPostgres | undefined;
   let folder: TemporaryFolder | undefined;
   let compiled: TemporaryFolder | undefined;
@@ -105,7 +99,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
       if (embedded === undefined && client !== undefined) {
         await client.query(`alter database ${template} allow_connections true`).catch(() => undefined);
         await dropDatabase(client, template);
-        for (const node of otherNodes) await onServer(node, (other) => dropDatabase(other, template));
       }
     } finally {
       await client?.end().catch(() => undefined);
@@ -140,14 +133,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     if (embedded !== undefined) await cheapenLogins(client, serverUrl);
     await client.query(`create database ${template}`);
     await migrate(databaseNamed(serverUrl, template), { schema: DEFAULT_SCHEMA, logger });
-    const placement =
-      coordinator === undefined ? undefined : await distributeTemplate(coordinator, otherNodes, template);
-    project.provide("placement", placement);
     // Connections are forbidden, because a template in use can't be copied.
     await client.query(`alter database ${template} allow_connections false`);
-    for (const node of otherNodes)
-      await onServer(node, (other) => other.query(`alter database ${template} allow_connections false`));
-    project.provide("otherNodes", otherNodes);
     project.provide("serverUrl", serverUrl);
     project.provide("templateDatabase", template);
   } catch (error) {

@@ -1,14 +1,12 @@
 import { pino } from "pino";
-import { testPlacement } from "./database.ts";
-import type { Database, DatabaseOptions } from "../../src/platform/database/database.ts";
-import { openPlacedDatabase } from "../../src/platform/database/distributed/open.ts";
+import { openDatabase, type Database, type DatabaseOptions } from "../../src/platform/database/database.ts";
 
 /** Opens a database as a server does, with one connection and without a visible log. */
 export const openTestDatabase = (
   connectionString: string,
   options: Partial<Omit<DatabaseOptions, "connectionString">> = {},
 ): Database =>
-  openPlacedDatabase(testPlacement(), {
+  openDatabase({
     connectionString,
     poolSize: 1,
     applicationName: "threadloom test",

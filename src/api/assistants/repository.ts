@@ -184,11 +184,7 @@ export const createAssistantRepository = (database: Database) => {
             .execute(),
         READ_BY_ANY_PLAN,
       );
-      // Each part of a distributed database answers with a page.
-      return rows
-        .map((row) => row.thread_id)
-        .sort()
-        .slice(0, limit);
+      return rows.map((row) => row.thread_id);
     },
 
     /** `total`: undefined for an empty page. */

@@ -34,9 +34,9 @@ export const createAnnouncements = (worker: Worker, signals: Signals, endings: E
     const waitMs = afterSeconds * 1_000;
     // Node would fire a longer timer at once. Instead, the worker's poll finds the run.
     if (waitMs > LONGEST_TIMER_MS) return;
-    if (afterSeconds > 0) setTimeout(() => worker.wake(run.thread_id), waitMs).unref();
+    if (afterSeconds > 0) setTimeout(() => worker.wake(), waitMs).unref();
     else {
-      worker.wake(run.thread_id);
+      worker.wake();
       signals.send(about("available", run));
     }
   },

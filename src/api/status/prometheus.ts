@@ -49,8 +49,6 @@ const writeProcess = ({ gauge, gauges, counter }: Snapshot, { process, database,
   gauge("database_connections", database.connections);
   gauge("database_idle_connections", database.idle_connections);
   gauge("database_waiting", database.waiting);
-  const nodesUp = Object.entries(database.nodes_up).map(([node, isUp]) => [node, isUp ? 1 : 0] as const);
-  if (nodesUp.length > 0) gauges("database_node_up", "node", Object.fromEntries(nodesUp));
   if (tables !== undefined) gauges("table_bytes", "table", tables);
 };
 

@@ -52,8 +52,6 @@ export interface Metrics {
     connections: number;
     idle_connections: number;
     waiting: number;
-    /** Whether this process can use each node of a distributed database. */
-    nodes_up: Readonly<Record<string, boolean>>;
   };
   /** Of all processes; undefined while the database is away. */
   queue:

@@ -190,7 +190,6 @@ export const createStatusService = (options: StatusServiceOptions) => {
         connections: pool.totalCount,
         idle_connections: pool.idleCount,
         waiting: pool.waitingCount,
-        nodes_up: database.nodesUp?.() ?? {},
       },
       tables: counts && tables,
       queue: counts?.queue,

@@ -1,5 +1,4 @@
 import type { Permission, Visibility } from "../../access/visibility.ts";
-import { idBeside } from "../../platform/database/queryable.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
@@ -221,7 +220,7 @@ export const createThreadRepository = (database: Database) => {
       creatable: Permission<"threads", "create">,
       threadId: string,
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
-      const copyId = idBeside(transaction, threadId);
+      const copyId = newId();
       const given = database.encryption.stored("threads", "metadata", creatable.value.metadata, {
         thread_id: copyId,
       });

@@ -2,7 +2,6 @@ import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import { clockAhead, CLOCKS_DIFFER_MS } from "../../platform/database/clock.ts";
-import { isBesideCoordinator } from "../../platform/database/distributed/placement.ts";
 import { readMigrationStatus } from "../../platform/database/migration-status.ts";
 import { hasTable } from "../../platform/database/has-table.ts";
 import { inSchema } from "../../platform/database/schema.ts";
@@ -16,7 +15,6 @@ import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 import { checkObjectStore } from "./object-store.ts";
 import { checkAddresses } from "./addresses.ts";
-import { checkNodes } from "./nodes.ts";
 import { checkEncryption } from "./encryption.ts";
 
 /** Older versions are untested. */
@@ -146,11 +144,6 @@ const check = async (
   { schema, url, environment }: DatabasePlace,
   where: string,
 ): Promise<DatabaseFindings> => {
-  if (await isBesideCoordinator(client))
-    return {
-      checks: [fail("Database", `${where} is a worker node of Citus`, "Use the coordinator's address.")],
-      hasStoredKeys: false,
-    };
   const version = await checkVersion(client, where);
   const { check: migrations, isPending } = await checkMigrations(client, schema);
   const checks = [
@@ -215,7 +208,6 @@ export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promi
       const further = [
         folder === undefined ? undefined : embeddedAddress(connectionString, folder),
         await checkAddresses(url),
-        await checkNodes(client, connectionString, place.schema),
         await checkObjectStore(place.environment),
       ].filter((one) => one !== undefined);
       return { ...found, checks: [...found.checks, ...further, ...disk] };

@@ -271,13 +271,12 @@ export const createEventLog = (
     limit: number,
     from = "-infinity",
   ): Promise<{ removed: number; last: string | undefined }> {
-    const parts = await DELETE_EXPIRED.query<{ removed: number; last: string | null }>(database, {
+    const [row] = await DELETE_EXPIRED.query<{ removed: number; last: string | null }>(database, {
       retentionSeconds,
       limit,
       from,
     });
-    const [last] = parts.flatMap((part) => part.last ?? []).sort();
-    return { removed: parts.reduce((sum, { removed }) => sum + removed, 0), last };
+    return { removed: row!.removed, last: row!.last ?? undefined };
   },
 });
 

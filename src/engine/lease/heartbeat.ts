@@ -1,4 +1,4 @@
-import { openDatabase, type Queryable } from "../../platform/database/database.ts";
+import { openDatabase } from "../../platform/database/database.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import { RENEW } from "../queue/sql/renew.ts";
 import type { Execution } from "../attempt/execution.ts";
@@ -39,17 +39,7 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
   const slots = new Map<Execution, number | undefined>();
   let tickedAt = performance.now();
 
-  // The leases of a distributed database are on several nodes, to which only the common pool is connected.
-  const { partOf } = options.shared;
-  const isDistributed = partOf !== undefined;
-  const own: Queryable = isDistributed
-    ? {
-        encryption: database.encryption,
-        partOf,
-        query: (text, values, more) => options.shared.query(text, values, { ...more, answerMs: timeoutMs }),
-      }
-    : database;
-  const loop = createLoopRenewals(options, own, held, { heartbeatMs, timeoutMs });
+  const loop = createLoopRenewals(options, database, held, { heartbeatMs, timeoutMs });
   const setup = {
     connectionString,
     applicationName: APPLICATION_NAME,
@@ -57,7 +47,7 @@ export const createHeartbeat = (options: HeartbeatOptions) => {
     timeoutMs,
     leaseSeconds,
     heartbeatMs,
-    blockedLoopMs: isDistributed ? 0 : blockedLoopSeconds * 1_000,
+    blockedLoopMs: blockedLoopSeconds * 1_000,
     endsProcess: options.endsBlockedProcess === true,
     held: heldAttempts.memory,
   };

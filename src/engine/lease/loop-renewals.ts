@@ -1,6 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Database, Queryable } from "../../platform/database/database.ts";
-import { byPart } from "../../platform/database/queryable.ts";
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { sqlState } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -13,7 +11,7 @@ export interface HeartbeatOptions {
   queue: Queue;
   connectionString: string;
   /** The common pool, for renewals that fail on the heartbeat's own connection. */
-  shared: Pick<Database, "query"> & Partial<Pick<Database, "partOf">>;
+  shared: Pick<Database, "query">;
   schema: string;
   preparedStatements: boolean;
   leaseSeconds: number;
@@ -61,28 +59,11 @@ export const createLoopRenewals = (
 
   const renewOver = async (connection: Queryable): Promise<void> => {
     const asked = [...held.values()].map(({ threadId, runId, attempt }) => ({ threadId, runId, attempt }));
-    const inTime = (renewal: Promise<void>): Promise<void> =>
-      connection.partOf === undefined
-        ? renewal
-        : Promise.race([
-            renewal,
-            pause(timeoutMs, undefined, { ref: false }).then(() => {
-              throw new Error("A part of the database does not answer.");
-            }),
-          ]);
-    const renewPart = async (some: readonly AttemptSelector[]): Promise<void> =>
-      react(some, await queue.renew(some, leaseSeconds, connection));
-    // The leases of a node are renewed while another one is away.
-    const renewals = await Promise.allSettled(
-      byPart(connection, asked, ({ threadId }) => threadId).map((some) => inTime(renewPart(some))),
-    );
-    const failed = renewals.find(({ status }) => status === "rejected");
-    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+    if (asked.length > 0) react(asked, await queue.renew(asked, leaseSeconds, connection));
   };
   const boundedShared: Queryable = {
     encryption: own.encryption,
-    ...(shared.partOf && { partOf: shared.partOf }),
-    query: (text, values, options) => shared.query(text, values, { ...options, answerMs: timeoutMs }),
+    query: (text, values) => shared.query(text, values, { answerMs: timeoutMs }),
   };
 
   let standingIn: Promise<void> | undefined;

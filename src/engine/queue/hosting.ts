@@ -1,9 +1,8 @@
-import { askParts, type Database } from "../../platform/database/database.ts";
+import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { startPeriodic } from "../../platform/lib/periodic.ts";
-import type { OwnParts } from "./own-parts.ts";
 import { LANE } from "./sql/lanes.ts";
 
 /* During a deployment, workers host different graphs. */
@@ -57,31 +56,17 @@ export const openHosting = async (
   database: Database,
   processId: string,
   graphIds: readonly string[] | undefined,
-  ownParts: Pick<OwnParts, "own" | "learnServers">,
   logger: Logger,
 ) => {
-  /** Servers that execute nothing share the parts, too: they deliver webhooks to their own routes. */
-  const isListed = graphIds !== undefined || database.parts !== undefined;
   const sendSignOfLife = async (): Promise<void> => {
-    try {
-      if (isListed) await SIGN_OF_LIFE.query(database, { processId, graphIds: graphIds ?? [] });
-    } finally {
-      await ownParts.learnServers(graphIds ?? []);
-    }
+    if (graphIds !== undefined) await SIGN_OF_LIFE.query(database, { processId, graphIds });
   };
   /** Throws if the database is unreachable. */
-  const listUnhosted = async (parts = database): Promise<UnhostedRuns[]> => {
-    const found = new Map<string, number>();
-    for (const counted of await askParts(parts, (part) => part.query<UnhostedRuns>(UNHOSTED)))
-      for (const { graph_id: graphId, runs } of counted)
-        found.set(graphId, Math.min(COUNTED_AT_MOST, (found.get(graphId) ?? 0) + runs));
-    return [...found].map(([graphId, runs]) => ({ graph_id: graphId, runs }));
-  };
+  const listUnhosted = (): Promise<UnhostedRuns[]> => database.query<UnhostedRuns>(UNHOSTED);
 
   let missing = new Set<string>();
   const poll = async (): Promise<void> => {
-    // Other servers list the graphs of other parts, but this one says when a graph is no longer among them.
-    const unhosted = await listUnhosted(missing.size > 0 ? database : ownParts.own);
+    const unhosted = await listUnhosted();
     for (const { graph_id, runs } of unhosted) {
       if (!missing.has(graph_id))
         logger.warn(
@@ -111,10 +96,10 @@ export const openHosting = async (
     },
   });
   return {
-    listUnhosted: () => listUnhosted(),
+    listUnhosted,
     async close(): Promise<void> {
       await periodic.close();
-      if (!isListed) return;
+      if (graphIds === undefined) return;
       // If the delete fails, the row expires after `SILENT_SECONDS`.
       await FORGET.query(database, { processId }).catch(() => undefined);
     },

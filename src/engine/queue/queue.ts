@@ -1,4 +1,4 @@
-import { askParts, type Database, type Queryable } from "../../platform/database/database.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { ClaimedRunRow, RunRow } from "../../platform/database/tables.ts";
 import type { AttemptSelector, RunOutcome, RunSelector } from "./attempts.ts";
 import { advance } from "./sql/advance.ts";
@@ -21,7 +21,6 @@ import { putBehind } from "./sql/put-behind.ts";
 import { limitsRuns, type RunningLimits } from "./sql/running-limits.ts";
 import { renew } from "./sql/renew.ts";
 import { requeue } from "./sql/requeue.ts";
-import { createWaitingParts, type WaitingParts } from "./waiting-parts.ts";
 
 interface QueueOptions {
   /**
@@ -33,33 +32,15 @@ interface QueueOptions {
   /** False: only the lease reveals a lost server (platform/database/accelerators.ts). Default: true. */
   seesDeaths?: boolean;
   runningLimits?: RunningLimits | undefined;
-  /** Asked for waiting runs, and swept (own-parts.ts). Default: the whole database. */
-  polled?: Database;
-  swept?: Database;
 }
-
-/** A flag is true if it is true in one of the two parts. */
-const either = <Found extends Record<keyof Found, boolean>>(one: Found, other: Found): Found => {
-  const others = new Map<string, unknown>(Object.entries(other));
-  const found = Object.entries(one).map(([key, has]) => [key, has === true || others.get(key) === true]);
-  return Object.fromEntries(found) as Found;
-};
 
 export const createQueue = (
   database: Database,
-  {
-    maxAttempts,
-    graphIds,
-    seesDeaths = true,
-    runningLimits,
-    polled = database,
-    swept = database,
-  }: QueueOptions,
+  { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
 ) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   const suspectFrom = Math.max(1, maxAttempts - 1);
   let checkedUpTo = FIRST_THREAD;
-  const waitingParts = (): WaitingParts => createWaitingParts(database);
   return {
     graphIds,
 
@@ -69,53 +50,28 @@ export const createQueue = (
     /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
-    waitingParts,
+    findWaiting: (): Promise<Waiting> => findWaiting(database, { graphIds, suspectFrom }),
 
-    /** Notes the parts in which it finds runs or suspects. */
-    async findWaiting(parts?: { runs: WaitingParts; suspects: WaitingParts }): Promise<Waiting> {
-      const found = await askParts(polled, async (part) => {
-        const waiting = await findWaiting(part, { graphIds, suspectFrom });
-        if (parts !== undefined && waiting.runs) parts.runs.notePart(part);
-        if (parts !== undefined && waiting.suspects) parts.suspects.notePart(part);
-        return waiting;
-      });
-      return found.reduce(either);
-    },
-
-    claim: (
-      workerId: string,
-      leaseSeconds: number,
-      limit: number,
-      parts = waitingParts(),
-    ): Promise<ClaimedRunRow[]> =>
-      parts.claim(limit, (part, left) =>
-        limits === undefined
-          ? claim(part, { workerId, leaseSeconds, limit: left, graphIds, suspectFrom })
-          : claimWithin(part, { workerId, leaseSeconds, limit: left, graphIds, suspectFrom, limits }),
-      ),
+    claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
+      limits === undefined
+        ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
+        : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
 
     /** Throws like `claim`. */
     async claimSuspect(
       workerId: string,
       leaseSeconds: number,
       restSeconds: number,
-      parts = waitingParts(),
     ): Promise<ClaimedRunRow | undefined> {
-      const claimed = await parts.claim(1, (part, limit) =>
-        claimSuspects(part, { workerId, leaseSeconds, limit, graphIds, suspectFrom, restSeconds }),
-      );
-      return claimed[0];
+      const claim = { workerId, leaseSeconds, limit: 1, graphIds, suspectFrom, restSeconds };
+      return (await claimSuspects(database, claim))[0];
     },
 
     /** Whether `claim` leaves the run to `claimSuspect`. */
     isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
 
     /** Throws if the database is unreachable. */
-    countSuspects: async () =>
-      (await askParts(database, (part) => countSuspects(part, suspectFrom))).reduce(
-        (sum, runs) => sum + runs,
-        0,
-      ),
+    countSuspects: () => countSuspects(database, suspectFrom),
 
     advance: (threadId: string) => advance(database, [threadId]),
 
@@ -138,12 +94,9 @@ export const createQueue = (
 
     giveUpLease: (attempt: AttemptSelector) => giveUpLease(database, attempt),
 
-    listEndedThreadless: (seconds: number) => listEndedThreadless(swept, seconds),
+    listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
-    findToRecover: async (leaseSeconds: number) =>
-      (
-        await askParts(database, (part) => findToRecover(part, { leaseSeconds, graphIds, seesDeaths }))
-      ).reduce(either),
+    findToRecover: (leaseSeconds: number) => findToRecover(database, { leaseSeconds, graphIds, seesDeaths }),
 
     requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
 

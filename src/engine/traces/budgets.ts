@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Budget } from "../../graphs/project/usage.ts";
-import { partsOf, type Database } from "../../platform/database/database.ts";
+import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { tooMany } from "../../platform/domain/errors.ts";
 import { OF_RUN, type RunSelector } from "../queue/attempts.ts";
@@ -85,25 +85,19 @@ const sentenceOf = (
 
 /** Checks the project's budgets. Without budgets, use `undefined` instead. */
 export const createBudgets = (database: Database, budgets: readonly Budget[], currency?: string) => {
-  const parts = partsOf(database);
   /** Spares each check the rows of all runs before: a month of a busy assistant took half a second. */
   const settled = new LRUCache<string, Settled>({ max: KEPT_AT_MOST });
 
-  const usedIn = async (
-    part: Database,
-    budget: Pick<Budget, "per" | "every">,
-    name: string,
-  ): Promise<Used> => {
-    const { per, every } = budget;
-    const key = `${parts.indexOf(part)} ${per} ${every} ${name}`;
+  const usedOf = async ({ per, every }: Pick<Budget, "per" | "every">, name: string): Promise<Used> => {
+    const key = `${per} ${every} ${name}`;
     const known = settled.get(key);
     const sums = per === "caller" ? OF_CALLER : OF_ASSISTANT;
-    const [row] = await sums.query<SumsRow>(part, { name, every, from: known?.until ?? null });
+    const [row] = await sums.query<SumsRow>(database, { name, every, from: known?.until ?? null });
     if (row === undefined) return { tokens: 0, cost: 0 };
     const { period, until, is_back, ...summed } = row;
     if (is_back || (known !== undefined && known.period !== period)) {
       settled.delete(key);
-      return await usedIn(part, budget, name);
+      return await usedOf({ per, every }, name);
     }
     const { tokens, cost } = known ?? { tokens: 0, cost: 0 };
     settled.set(key, {
@@ -113,14 +107,6 @@ export const createBudgets = (database: Database, budgets: readonly Budget[], cu
       cost: cost + summed.settled_cost,
     });
     return { tokens: tokens + summed.tokens, cost: cost + summed.cost };
-  };
-
-  const usedOf = async (budget: Budget, name: string): Promise<Used> => {
-    const used = await Promise.all(parts.map((part) => usedIn(part, budget, name)));
-    return {
-      tokens: used.reduce((sum, { tokens }) => sum + tokens, 0),
-      cost: used.reduce((sum, { cost }) => sum + cost, 0),
-    };
   };
 
   /** Why a run may not start, as a sentence; undefined: it may. */

@@ -16,7 +16,6 @@ export const createClaims = (
   pollMs: number,
 ) => {
   const underWay = new Set<Promise<void>>();
-  const parts = { runs: queue.waitingParts(), suspects: queue.waitingParts() };
   const backOff = createBackOff({ longestMs: pollMs });
   let stopped = false;
   let holders = 0;
@@ -31,10 +30,10 @@ export const createClaims = (
     inHand.reserve(slots);
     let runs: ClaimedRunRow[] = [];
     try {
-      runs = await queue.claim(processId, leaseSeconds, slots, parts.runs);
+      runs = await queue.claim(processId, leaseSeconds, slots);
       backOff.reset();
       backlog = runs.length === slots;
-      wanted ||= backlog || (runs.length > 0 && parts.runs.areLeft);
+      wanted ||= backlog;
     } catch (error) {
       adoption.claimFailed(error);
       // Another claimer started a run of the same thread first.
@@ -63,19 +62,13 @@ export const createClaims = (
     underWay.add(claiming);
   };
 
-  const noteRuns = (threadId?: string): void => {
-    parts.runs.note(threadId);
-    wake();
-  };
-
   /** Signals announce most work, so this usually finds nothing. */
   const findWaiting = async (): Promise<Waiting> => {
     try {
-      return await queue.findWaiting(parts);
+      return await queue.findWaiting();
     } catch (error) {
       logger.debug({ err: error }, "the queue can't be polled for now");
       // The claim reports the fault, and is soon repeated.
-      parts.runs.note();
       return { runs: true, suspects: false, deliveries: false };
     }
   };
@@ -96,12 +89,7 @@ export const createClaims = (
     try {
       // Without a reservation, which would make new runs wait each second. The process may exceed its slots
       // by one run.
-      const run = await queue.claimSuspect(
-        processId,
-        leaseSeconds,
-        suspects.restSeconds(isIdle),
-        parts.suspects,
-      );
+      const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
       if (run !== undefined) inHand.begin(run, false);
     } catch (error) {
       adoption.claimFailed(error);
@@ -111,8 +99,6 @@ export const createClaims = (
 
   return {
     wake,
-    /** A run of the thread may wait. Undefined: runs of any thread. */
-    noteRuns,
     get leavesSlotsToNewRuns(): boolean {
       return !stopped && !backlog;
     },
@@ -126,12 +112,9 @@ export const createClaims = (
         wake();
       };
     },
-    /**
-     * `threadId`: its next run may start. Without a hint of waiting runs no claim is made, to save a statement per run.
-     */
-    slotFreed(threadId: string | undefined): void {
-      if (threadId !== undefined) noteRuns(threadId);
-      else if (wanted) wake();
+    /** `mayBeMore`: runs may wait. Without such a hint no claim is made, to save a statement per run. */
+    slotFreed(mayBeMore: boolean): void {
+      if (mayBeMore || wanted) wake();
     },
     graphEnded(): void {
       if (backlog || wanted) wake();

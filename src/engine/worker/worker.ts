@@ -24,8 +24,7 @@ export const createWorker = (options: WorkerOptions) => {
   });
   const inHand = createRunsInHand(options, suspects, waitersElsewhere, {
     onGraphEnded: () => claims.graphEnded(),
-    onReleased: (threadId, mayBeMore) =>
-      claims.slotFreed(mayBeMore || queue.limitsRuns ? threadId : undefined),
+    onReleased: (threadId, mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
   });
   const adoption = createAdoption(options, inHand);
   const beginOnce = (run: ClaimedRunRow): Execution | undefined =>
@@ -35,8 +34,8 @@ export const createWorker = (options: WorkerOptions) => {
 
   const listen = (): (() => void) => {
     const unsubscribe = signals.subscribe((signal) => {
-      const { kind, runId, threadId } = signal;
-      if (kind === "available") claims.noteRuns(threadId);
+      const { kind, runId } = signal;
+      if (kind === "available") claims.wake();
       else if (kind === "cancel" && inHand.has(runId)) heartbeat.renew();
       else if (kind === "awaited" || kind === "watch") waitersElsewhere.asked(signal, inHand.has(runId));
     });
@@ -59,7 +58,7 @@ export const createWorker = (options: WorkerOptions) => {
     },
     cancelReservation(): void {
       inHand.release(1);
-      claims.slotFreed(undefined);
+      claims.slotFreed(false);
     },
     /** Executes a run claimed with a reservation; undefined if this attempt was executed here already. */
     start(run: ClaimedRunRow): Execution | undefined {
@@ -81,8 +80,8 @@ export const createWorker = (options: WorkerOptions) => {
         if (threadIds.includes(execution.threadId)) execution.stop({ kind: "lease-lost" });
       }
     },
-    /** A run of the thread may wait. Undefined: runs of any thread. */
-    wake: (threadId?: string) => claims.noteRuns(threadId),
+    /** A run may wait. */
+    wake: claims.wake,
     /** Stops claims until the returned function is called. New runs still take free slots. */
     hold: () => claims.hold(),
     open(): void {

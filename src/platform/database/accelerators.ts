@@ -1,7 +1,7 @@
 import { sqlState } from "../domain/errors.ts";
 
 /**
- * Some distributed databases lack these features; the server then polls (docs/scaling.md). All processes need the same
+ * Some databases lack these features; the server then polls (docs/scaling.md). All processes need the same
  * switches, because a process without its lock would count as dead.
  */
 export interface Accelerators {

@@ -15,7 +15,7 @@ import {
   type BoundedReads,
 } from "./bounded-reads.ts";
 import { createGrouping, type Grouping } from "./grouping.ts";
-import type { Queryable, Threads } from "./queryable.ts";
+import type { Queryable } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
@@ -56,19 +56,7 @@ export interface Database extends Records, BoundedReads {
   readonly pool: pg.Pool;
   readonly connectionString: string;
   /** `answerMs`: time limit for the answer, after which the connection is closed. */
-  query<Row>(
-    text: string,
-    values?: unknown[],
-    options?: { answerMs?: number; threads?: Threads },
-  ): Promise<Row[]>;
-  /** Only a distributed database has parts. Each thread is in one of them. */
-  parts?: readonly Database[];
-  /** The parts of each node. */
-  partsByNode?: () => readonly (readonly Database[])[];
-  /** Whether this process can use each node, by `host:port`. */
-  nodesUp?: () => Readonly<Record<string, boolean>>;
-  /** The same database, but a statement that names no thread reaches only these parts (`partOf`). */
-  withParts?: (numbers: () => readonly number[]) => Database;
+  query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
   grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
@@ -250,28 +238,4 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     return work(read!, readPlannedOnce!);
   });
   return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
-};
-
-/** Itself without distribution. */
-export const partsOf = (database: Database): readonly Database[] => database.parts ?? [database];
-
-/**
- * Asks the parts of a node one after the other, which needs one connection. Leaves out nodes with a passing fault; throws if
- * all have one.
- */
-export const askParts = async <Result>(
-  database: Database,
-  ask: (part: Database) => Promise<Result>,
-): Promise<Result[]> => {
-  if (database.partsByNode === undefined) return [await ask(database)];
-  const answers: Result[] = [];
-  const nodes = await Promise.allSettled(
-    database.partsByNode().map(async (parts) => {
-      for (const part of parts) answers.push(await ask(part));
-    }),
-  );
-  const failed = nodes.filter((node) => node.status === "rejected");
-  const fault = failed.find(({ reason }) => answers.length === 0 || !isPassing(reason));
-  if (fault !== undefined) throw fault.reason;
-  return answers;
 };

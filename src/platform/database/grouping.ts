@@ -1,4 +1,3 @@
-import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
 import { isContention, isPassing } from "./passing-faults.ts";
 import type { Queryable } from "./queryable.ts";
@@ -31,8 +30,6 @@ const GROUPED_AT_MOST = 32;
 const NO_ROWS: ReadonlyMap<string, never> = new Map<string, never>();
 /** A statement that waits for a lock must not delay other threads. */
 const WAIT_AT_MOST_MS = 20;
-/** PostgreSQL extensions that distribute tables refuse statements for many threads. */
-const FEATURE_NOT_SUPPORTED = "0A000";
 
 /**
  * While a statement is under way, the sources of other callers collect for the next one. A statement costs more than
@@ -42,7 +39,6 @@ class Group<Source, Row> {
   private underWay = 0;
   private waiting = new Map<string, Waiting<Source, Row>>();
   private timer: NodeJS.Timeout | undefined;
-  private isSupported = true;
 
   constructor(
     private readonly queryable: Queryable,
@@ -53,8 +49,7 @@ class Group<Source, Row> {
   query(source: Source): Promise<Row | undefined> {
     const { statement, waiting } = this;
     const threadId = statement.threadOf(source);
-    if (!this.isSupported || waiting.has(threadId) || statement.isSeparate(source))
-      return statement.alone(this.queryable, source);
+    if (waiting.has(threadId) || statement.isSeparate(source)) return statement.alone(this.queryable, source);
     if (this.underWay === 0) return this.first(source);
     return new Promise((resolve, reject) => {
       waiting.set(threadId, { source, resolve, reject });
@@ -116,7 +111,6 @@ class Group<Source, Row> {
       }
       // One bad source, or a deadlock, fails the whole group. Alone, each gets its own answer.
       this.logger.debug({ err: error }, "a shared statement failed, so each of its callers sends its own");
-      if (sqlState(error) === FEATURE_NOT_SUPPORTED) this.isSupported = false;
       return NO_ROWS;
     }
   }

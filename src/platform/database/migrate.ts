@@ -7,7 +7,6 @@ import { sqlState, StartError } from "../domain/errors.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import { Client } from "./addresses.js";
-import { isBesideCoordinator } from "./distributed/placement.ts";
 import { againIfOthersWereFirst } from "./accelerators.ts";
 import { hasTable } from "./has-table.ts";
 import { inSchema } from "./schema.ts";
@@ -214,8 +213,6 @@ export const migrate = async (connectionString: string, options: MigrateOptions)
     }
   };
   try {
-    if (await isBesideCoordinator(client))
-      throw new StartError("This address leads to a worker node of Citus. Use the coordinator's.");
     let applied = 0;
     while ((await againIfOthersWereFirst(transaction)) !== undefined) applied += 1;
     if (applied > 0)

@@ -30,18 +30,12 @@ const RESOURCES_CLASS = "53";
  */
 const NO_ROOM_FOR_SESSION = { state: "XX000", message: /^could not write init file/ };
 
-/** Citus reports a node that it lost in the middle of a statement as an internal error. */
-const LOST_NODE = {
-  state: "XX000",
-  message: /^(failure on connection marked as essential|SSL SYSCALL error: EOF)/,
-};
-
 const NO_ROOM_STATES = new Set(["53100", "53400"]);
 
-const isInternal = (error: unknown, { state, message }: typeof LOST_NODE): boolean =>
-  sqlState(error) === state && error instanceof Error && message.test(error.message);
-
-const couldNotBeginSession = (error: unknown): boolean => isInternal(error, NO_ROOM_FOR_SESSION);
+const couldNotBeginSession = (error: unknown): boolean =>
+  sqlState(error) === NO_ROOM_FOR_SESSION.state &&
+  error instanceof Error &&
+  NO_ROOM_FOR_SESSION.message.test(error.message);
 
 export const isOutOfRoom = (error: unknown): boolean =>
   NO_ROOM_STATES.has(sqlState(error) ?? "") || couldNotBeginSession(error);
@@ -106,12 +100,7 @@ const wasNotTaken = (error: Error): boolean => {
 const wasLost = (error: Error): boolean => {
   const state = sqlState(error);
   if (state === undefined) return LOST_MESSAGES.test(error.message);
-  return (
-    ENDED_STATES.has(state) ||
-    state.startsWith(CONNECTION_CLASS) ||
-    CONNECTION_CODES.has(state) ||
-    isInternal(error, LOST_NODE)
-  );
+  return ENDED_STATES.has(state) || state.startsWith(CONNECTION_CLASS) || CONNECTION_CODES.has(state);
 };
 
 export const isPassing = (error: unknown): boolean =>

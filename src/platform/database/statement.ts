@@ -6,7 +6,6 @@ import {
   type EncryptedTable,
 } from "../encryption/encryption.ts";
 import type { Encryption, Queryable } from "./database.ts";
-import type { Threads } from "./queryable.ts";
 
 /** SQL texts with values between them. */
 export interface Fragment {
@@ -101,7 +100,7 @@ interface CompiledStatement {
   values: unknown[];
 }
 
-type Asked = Pick<Queryable, "query"> & Partial<Pick<Queryable, "encryption" | "partOf">>;
+type Asked = Pick<Queryable, "query"> & Partial<Pick<Queryable, "encryption">>;
 
 export interface Statement<Source> {
   /** Only for statements without fragments. The values have the order of the declaration. */
@@ -128,7 +127,6 @@ export const statement = <const Named extends Parameters>(
   const plain = all.filter(({ type }) => type !== "fragment");
   const fragments = all.filter(({ type }) => type === "fragment");
   const numbered = plain.map(({ name, type }, index) => [name, `$${index + 1}::${type}`] as const);
-  const threads = plain.findIndex(({ name }) => name === "threadId" || name === "threadIds");
   /** Requests repeat the same few filters, whose values are parameters. */
   const known = new Map<string, string>();
   const textWith = (written: readonly string[]): string => {
@@ -168,8 +166,7 @@ export const statement = <const Named extends Parameters>(
     compile,
     query: <Row>(queryable: Asked, source: SourceOf<Named>) => {
       const { text, values } = compile(source, queryable.encryption);
-      if (queryable.partOf === undefined || threads === -1) return queryable.query<Row>(text, values);
-      return queryable.query<Row>(text, values, { threads: values[threads] as Threads });
+      return queryable.query<Row>(text, values);
     },
   };
 };

@@ -37,11 +37,6 @@ export const METRICS = {
   database_connections_max: { kind: "gauge", help: "Connections that the pool may open." },
   database_connections: { kind: "gauge", help: "Open connections of the pool." },
   database_idle_connections: { kind: "gauge", help: "Idle connections." },
-  database_node_up: {
-    kind: "gauge",
-    help: "Whether this process can use a node of a distributed database.",
-    labels: ["node"],
-  },
   database_waiting: { kind: "gauge", help: "Statements that wait for a connection." },
   table_bytes: {
     kind: "gauge",

@@ -3,7 +3,6 @@ import { seesDeaths } from "../../platform/database/accelerators.ts";
 import { createExecutor } from "../../engine/attempt/execution.ts";
 import { createEndings } from "../../engine/endings.ts";
 import { createHeartbeat } from "../../engine/lease/heartbeat.ts";
-import { partsOf } from "../../platform/database/database.ts";
 import { startRecovery } from "../../engine/recovery.ts";
 import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
@@ -16,7 +15,6 @@ import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { costOf } from "../../graphs/project/usage.ts";
 import { createRunEnds } from "../../engine/queue/ending.ts";
 import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
-import { createOwnParts } from "../../engine/queue/own-parts.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
 import { createQueue } from "../../engine/queue/queue.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
@@ -38,7 +36,7 @@ export const openExecution = async (
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, checkpoints, webhooks.recordEnds, webhooks.recordPushes);
-  const queueOptions = {
+  const queue = createQueue(database, {
     ...config,
     graphIds: graphs.ids,
     seesDeaths: seesDeaths(accelerators),
@@ -47,12 +45,6 @@ export const openExecution = async (
       keyFactor: config.keyFactor,
       byGraph: config.runningRunsByGraph,
     },
-  };
-  const ownParts = createOwnParts(database, processId);
-  const queue = createQueue(database, {
-    ...queueOptions,
-    polled: ownParts.ownAndAnother,
-    swept: ownParts.own,
   });
   const traces = createTraceStorage(database);
   const budgets =
@@ -77,7 +69,6 @@ export const openExecution = async (
   // After the graphs, so that only this process reports an invalid graph.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
     connectionString,
-    placement: foundation.placement,
     onFiles: development && ((files) => development.onFiles(files)),
     onCheckpointsWritten: metrics.checkpointsWritten,
     graphs,
@@ -140,19 +131,13 @@ export const openExecution = async (
   };
   const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
-  const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, ownParts, logger));
-  // A part that was away gets its own time to renew its leases.
-  for (const [number, part] of partsOf(database).entries()) {
-    const isWanted = (): boolean => ownParts.isOwn(number);
-    const ofPart = { ...workerOptions, queue: createQueue(part, queueOptions), metrics, isWanted };
-    lifecycle.closing(startRecovery(ofPart, config.sweepSeconds));
-  }
+  const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
+  lifecycle.closing(startRecovery({ ...workerOptions, metrics }, config.sweepSeconds));
   return {
     runRepository,
     everyThread,
     ends,
     queue,
-    ownParts,
     eventLog,
     traces,
     budgets,

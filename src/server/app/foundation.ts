@@ -9,9 +9,12 @@ import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
-import { openPlacedDatabase, type PlacedOptions } from "../../platform/database/distributed/open.ts";
-import { findPlacement, type Placement } from "../../platform/database/distributed/placement.ts";
-import type { Database, Queryable } from "../../platform/database/database.ts";
+import {
+  openDatabase as openTables,
+  type Database,
+  type DatabaseOptions,
+  type Queryable,
+} from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
@@ -75,13 +78,12 @@ const assertNoVectors = ({ encryption }: Queryable, index: StoreIndexConfig | un
 const openDatabase = async (
   config: Config,
   lifecycle: Lifecycle,
-  placement: Placement | undefined,
-  options: Pick<PlacedOptions, "connectionString" | "searchAddresses" | "processId" | "logger">,
+  options: Pick<DatabaseOptions, "connectionString" | "searchAddresses" | "logger">,
 ): Promise<Database> => {
   const objects = await openObjectStore(objectStoreOf(config));
   if (objects !== undefined) lifecycle.closing(objects);
   return lifecycle.closing(
-    openPlacedDatabase(placement, {
+    openTables({
       ...options,
       schema: config.databaseSchema,
       poolSize: planGraphProcesses(config).mainPoolSize,
@@ -108,11 +110,9 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const direct = directConnectionString === undefined && accelerators.advisoryLocks && accelerators.sessions;
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, ...accelerators, logger });
-  const placement = await findPlacement(sessionConnectionString, schema);
-  const database = await openDatabase(config, lifecycle, placement, {
+  const database = await openDatabase(config, lifecycle, {
     connectionString,
     searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
-    processId: accelerators.advisoryLocks ? processId : undefined,
     logger,
   });
   await logClockDifference(database, logger);
@@ -213,7 +213,6 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     responseBudget,
     callerLimits: callerLimitsOf(config, database.encryption, logger),
     connectionString,
-    placement,
     processId,
     access,
     authorize,

@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
-import { openPlacedDatabase } from "../../platform/database/distributed/open.ts";
+import { openDatabase } from "../../platform/database/database.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createEventLog } from "../../engine/events/log.ts";
@@ -116,9 +116,8 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
 
-  const { connectionString, placement, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } =
-    setup;
-  const database = openPlacedDatabase(placement, {
+  const { connectionString, schema, poolSize, preparedStatements, graphConfigFile, projectKeys } = setup;
+  const database = openDatabase({
     connectionString,
     schema,
     poolSize,

@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../platform/config/config.ts";
-import type { Placement } from "../../platform/database/distributed/placement.ts";
 import type { GraphExecutor } from "../../engine/executors/executor.ts";
 import { encryptionOf } from "../../platform/config/encryption-options.ts";
 import { objectStoreOf } from "../../platform/config/object-store-options.ts";
@@ -56,7 +55,6 @@ export interface GraphExecutorParts extends Omit<
   "recursionLimitMax" | "eventCharactersAtMost"
 > {
   connectionString: string;
-  placement: Placement | undefined;
   /** Development only. */
   onFiles: ((files: readonly string[]) => void) | undefined;
   onCheckpointsWritten: (seconds: number) => void;
@@ -65,7 +63,7 @@ export interface GraphExecutorParts extends Omit<
 
 export const openGraphExecutor = (
   config: Config,
-  { connectionString, placement, onFiles, onCheckpointsWritten, logger, ...parts }: GraphExecutorParts,
+  { connectionString, onFiles, onCheckpointsWritten, logger, ...parts }: GraphExecutorParts,
 ): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
   const plan = planGraphProcesses(config);
   const { processes, poolSize } = plan;
@@ -86,7 +84,6 @@ export const openGraphExecutor = (
     entry: ENTRY,
     setup: {
       connectionString,
-      placement,
       schema: config.databaseSchema,
       preparedStatements: config.databasePreparedStatements,
       poolSize,

@@ -16,12 +16,12 @@ import type { Services } from "./services.ts";
 const SWEEPS_PER_THREADLESS_SWEEP = 5;
 
 /**
- * Every process sweeps its own parts, and skips rows that another process has locked. engine/recovery.ts handles runs of
+ * Every process sweeps, and skips rows that another process has locked. engine/recovery.ts handles runs of
  * dead processes.
  */
 export const startSweeps = (
   foundation: Foundation,
-  { queue, ownParts: { own } }: ServerExecution,
+  { queue }: ServerExecution,
   { threads, onThreadsDeleted }: Services,
 ): void => {
   const { lifecycle, logger } = foundation;
@@ -29,17 +29,17 @@ export const startSweeps = (
   lifecycle.closing(
     startRetention({ database, authorize, checkpoints, onThreadsDeleted, expiry: threadExpiry, logger }),
   );
-  lifecycle.closing(startEventRetention(createEventLog(own), config.eventRetentionSeconds, logger));
+  lifecycle.closing(startEventRetention(createEventLog(database), config.eventRetentionSeconds, logger));
   lifecycle.closing(
     startTraceRetention(
-      createTraceStorage(own),
+      createTraceStorage(database),
       { traces: config.traceRetentionSeconds, usage: config.usageRetentionSeconds },
       logger,
     ),
   );
   if (database.objects !== undefined)
-    lifecycle.closing(startMovingContents(database, own, database.objects, logger));
-  lifecycle.closing(startOutboxRetention(createDeliveries(own), config.webhookRetentionSeconds, logger));
+    lifecycle.closing(startMovingContents(database, database.objects, logger));
+  lifecycle.closing(startOutboxRetention(createDeliveries(database), config.webhookRetentionSeconds, logger));
   lifecycle.closing(startItemExpiry(store, storeExpiry.sweepIntervalMinutes, logger));
   lifecycle.closing(
     startThreadlessSweep(queue, threads.upkeep, config.sweepSeconds * SWEEPS_PER_THREADLESS_SWEEP, logger),

@@ -27,8 +27,6 @@ interface Row {
   head: string;
 }
 
-const placeOf = ({ objectId, threadId, hash }: Row): string => `${objectId} ${threadId} ${hash}`;
-
 /** Counts the contents in the object store by their keys. `writes`: stores them with the newest key. */
 export const walkObjects = async (
   { database, cipher, writes, onProgress }: WalkOptions,
@@ -64,11 +62,8 @@ export const walkObjects = async (
     retryPassing(() => PAGE.query<Row>(database, source), { forMs: RETRY_MS });
   let last: Row = { objectId: FIRST, threadId: FIRST, hash: FIRST, head: "" };
   for (;;) {
-    // Each part of a distributed database answers with a page.
     const { objectId: objectAfter, threadId: threadAfter, hash: hashAfter } = last;
-    const rows = (await query({ objectAfter, threadAfter, hashAfter }))
-      .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1))
-      .slice(0, ROWS_AT_ONCE);
+    const rows = await query({ objectAfter, threadAfter, hashAfter });
     for (const row of rows) await take(row);
     count.rows += rows.length;
     onProgress?.(count);

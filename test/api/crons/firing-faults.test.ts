@@ -136,40 +136,6 @@ test("a crash before the commit leaves the cron due and no run; one after it lea
   expect([await isDue(cronId), await runsOf(cronId)]).toEqual([false, 1]);
 });
 
-test("a due time that has its run already gets no second one", async () => {
-  const crons = [await aDueCron(), await aDueCron({}, `/threads/${await api.aThread()}/runs/crons`)];
-  const { fire } = await aFiring();
-  const due = async () =>
-    await query<{ cron_id: string; next_run_date: Date }>(
-      server,
-      "select cron_id, next_run_date from threadloom.crons",
-    );
-  const before = await due();
-  expect(await fire()).toBe(true);
-  // As after a crash between the commits of two nodes.
-  for (const { cron_id: id, next_run_date: date } of before)
-    await query(server, "update threadloom.crons set next_run_date = $2 where cron_id = $1", [id, date]);
-  expect(await Promise.all(crons.map(isDue))).toEqual([true, true]);
-  expect(await fire()).toBe(true);
-  expect(await Promise.all(crons.map(isDue))).toEqual([false, false]);
-  expect(await Promise.all(crons.map(runsOf))).toEqual([1, 1]);
-});
-
-test("a due time whose thread exists without its run gets none, and the cron stays enabled", async () => {
-  const cronId = await aDueCron();
-  const { fire } = await aFiring();
-  const [before] = await query<{ next_run_date: Date }>(server, "select next_run_date from threadloom.crons");
-  expect(await fire()).toBe(true);
-  await query(server, "delete from threadloom.runs where metadata ->> 'cron_id' = $1", [cronId]);
-  await query(server, "update threadloom.crons set next_run_date = $1", [before!.next_run_date]);
-  expect(await fire()).toBe(true);
-  expect([await isDue(cronId), await runsOf(cronId)]).toEqual([false, 0]);
-  expect((await api.get<CronRecord>(`/runs/crons/${cronId}`)).body).toMatchObject({
-    enabled: true,
-    error: null,
-  });
-});
-
 test("a cron waits only for its own runs on its own thread", async () => {
   const [one, other] = [await api.aThread(), await api.aThread()];
   const cronId = await aDueCron({}, `/threads/${one}/runs/crons`);

@@ -263,15 +263,3 @@ test("metrics count the active crons, and how long the oldest due one is overdue
     /\nthreadloom_crons_scheduled 2\n[^]*\nthreadloom_crons_due 1\n[^]*\nthreadloom_crons_late_seconds [\d.]+\n/,
   );
 });
-
-test("metrics show which nodes of a distributed database this server can use", async () => {
-  const database: Database = {
-    ...open(fresh.connectionString),
-    nodesUp: () => ({ "one:5432": true, "other:5432": false }),
-  };
-  const { client } = await aStatus({ database });
-  const { status, text } = await client.get("/metrics");
-  expect(status).toBe(200);
-  expect(text).toContain('\nthreadloom_database_node_up{node="one:5432"} 1\n');
-  expect(text).toContain('\nthreadloom_database_node_up{node="other:5432"} 0\n');
-});

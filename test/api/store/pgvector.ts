@@ -12,9 +12,8 @@ import {
 import { findPlace, makePlace, type Binaries } from "../../../src/platform/database/embedded/place.ts";
 import { migrate } from "../../../src/platform/database/migrate.ts";
 import { DEFAULT_SCHEMA } from "../../../src/platform/database/schema.ts";
-import { inject } from "vitest";
-import { databaseNamed } from "../../helpers/citus.ts";
-import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
+import { databaseNamed } from "../../helpers/on-server.ts";
+import type { FreshDatabase } from "../../helpers/database.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 import { logger } from "./open-store.ts";
 import { freePort } from "../../helpers/free-port.ts";
@@ -106,8 +105,6 @@ export const openPgvector = async (source: PgvectorSource): Promise<PgvectorServ
     url,
     close,
     async freshDatabase() {
-      // On a cluster it is distributed.
-      if (url === inject("serverUrl")) return await freshDatabase();
       const name = `threadloom_test_${Math.floor(Date.now() / 1000)}_${randomBytes(6).toString("hex")}`;
       await runAt(url, `create database ${name}`);
       const connectionString = databaseNamed(url, name);

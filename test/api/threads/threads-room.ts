@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import type { CheckpointStorage } from "../../../src/state/checkpoints/types.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
+import { openDatabase } from "../../../src/platform/database/database.ts";
 import { loadGraphs, type Graphs } from "../../../src/graphs/graphs.ts";
 import type { RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
@@ -15,7 +15,7 @@ import { allowedOrigins } from "../../../src/http/origins.ts";
 import { createThreadRoutes } from "../../../src/api/threads/routes.ts";
 import { createThreadService, type ThreadService } from "../../../src/api/threads/service.ts";
 import { authorize } from "../../helpers/access.ts";
-import { freshDatabase, testPlacement } from "../../helpers/database.ts";
+import { freshDatabase } from "../../helpers/database.ts";
 import { CONNECTION_LIMITS } from "../../helpers/parts.ts";
 
 const GRAPHS = fileURLToPath(new URL("./graphs/langgraph.json", import.meta.url));
@@ -94,7 +94,7 @@ export interface ThreadsRoom {
 export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
   const fresh = await freshDatabase();
   const logger = pino({ level: "silent" });
-  const database = openPlacedDatabase(testPlacement(), {
+  const database = openDatabase({
     connectionString: fresh.connectionString,
     poolSize: 5,
     applicationName: "threads test",

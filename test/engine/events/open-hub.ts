@@ -1,5 +1,4 @@
-import { testPlacement } from "../../helpers/database.ts";
-import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
+import { openDatabase } from "../../../src/platform/database/database.ts";
 import { openSignals } from "../../../src/platform/database/signals.ts";
 import { createHub } from "../../../src/engine/events/hub.ts";
 import { createEventLog, type RunEvent } from "../../../src/engine/events/log.ts";
@@ -35,7 +34,7 @@ export const idsOf = (published: readonly ReadEvent[]): number[] =>
 /** The hub of a process that executes nothing, on the database of a server. */
 export const openHub = async (connectionString: string) => {
   const { logger } = listeningLogger();
-  const database = openPlacedDatabase(testPlacement(), {
+  const database = openDatabase({
     connectionString,
     poolSize: 4,
     applicationName: "threadloom test",

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { createOwnParts } from "../../../src/engine/queue/own-parts.ts";
 import { openHosting } from "../../../src/engine/queue/hosting.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 import { openQueue, type OpenQueue } from "./open-queue.ts";
@@ -18,13 +17,7 @@ beforeEach(async () => {
 });
 
 const hosting = (graphIds: string[] | undefined, processId = newId()) =>
-  openHosting(
-    opened.database,
-    processId,
-    graphIds,
-    createOwnParts(opened.database, processId),
-    listeningLogger().logger,
-  );
+  openHosting(opened.database, processId, graphIds, listeningLogger().logger);
 const aWorker = async (graphIds: string[], secondsAgo: number): Promise<string> => {
   const workerId = newId();
   await opened.database.query(

@@ -1,11 +1,60 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "../../helpers/conditions.ts";
 import { startServerPair } from "../../helpers/server-pair.ts";
-import { openBench } from "../bench.ts";
-import type { Finding, Scenario } from "../scenario.ts";
-import { startRuns } from "./cluster.ts";
+import { aLedgerRun, faultsOf, openBench, type Bench, type LedgerRun, type Replica } from "../bench.ts";
+import { complaintsWhere, type Finding, type Scenario } from "../scenario.ts";
 
+const STEPS = 8;
+const STEP_MS = 300;
 const CALM_MS = 4_000;
+
+/** Creates runs at two servers until it is ended. A refused request is counted. */
+const startRuns = async (bench: Bench) => {
+  const replicas = (await Promise.all([bench.start(), bench.start()])) as [Replica, Replica];
+  const runs: LedgerRun[] = [];
+  let isOver = false;
+  let refused = 0;
+  const others = new Set<string>();
+  const create = async (replica: Replica): Promise<void> => {
+    while (!isOver) {
+      try {
+        runs.push(await aLedgerRun(replica, { steps: STEPS, milliseconds: STEP_MS, durability: "async" }));
+      } catch (error) {
+        refused += 1;
+        const text = String(error);
+        if (!text.includes("503")) others.add(text.slice(0, 200));
+      }
+      await pause(200);
+    }
+  };
+  const creating = replicas.map(create);
+  return {
+    runs,
+    /** After the last fault: every acknowledged run has to end as success, with its steps once each. */
+    async end() {
+      isOver = true;
+      await Promise.all(creating);
+      const lost = await bench.untilAllEnded();
+      const doubled = await bench.doubledWinners();
+      const faults = await faultsOf(replicas[0].api, runs);
+      const [{ attempts } = { attempts: 0 }] = await bench.query<{ attempts: number }>(
+        "select max(attempt) as attempts from threadloom.runs",
+      );
+      return {
+        figure: `${runs.length} runs, ${refused} requests refused; at most ${attempts} attempts; lost ${lost}; doubled ${doubled}`,
+        complaints: [
+          ...faults,
+          ...[...others].map((text) => `a request was refused with ${text}`),
+          ...complaintsWhere({
+            "a run was lost": lost > 0,
+            "two attempts wrote": doubled > 0,
+            "a process died": replicas.some((replica) => !replica.isAlive()),
+          }),
+        ],
+      };
+    },
+  };
+};
 
 /** A new pair each time, because an old primary can't follow the new one without pg_rewind. */
 const failOver = async (): Promise<Finding> => {

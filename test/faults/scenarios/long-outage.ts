@@ -101,8 +101,6 @@ export const longOutage = ({ awayMs, runsEach }: LongOutageOptions): Scenario =>
   criterion: "every run ends; every checkpoint has the events of its step in the log; replays equal the log",
   async run({ bench, database }) {
     if (database === undefined) throw new Error("This needs a Postgres that may be stopped.");
-    if (database.nodes.length > 0)
-      return { figure: "", complaints: [], skipped: "it watches one PostgreSQL" };
     const replicas = (await Promise.all([bench.start(), bench.start({ environment: { WORKERS: "2" } })])) as [
       Replica,
       Replica,

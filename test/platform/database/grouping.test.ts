@@ -113,17 +113,4 @@ describe("statements that are asked for while one is under way", () => {
     for (const thread of ["a", "b", "b", "large"]) void group.query(thread);
     expect(threadsOf(group)).toEqual([["a"], ["b"], ["large"]]);
   });
-
-  test("are no longer grouped once the database refuses statements for many threads", async () => {
-    const group = openGrouping();
-    void group.query("a");
-    void group.query("b");
-    void group.query("c");
-    group.sent[0]!.answer(undefined);
-    await settle();
-    group.sent[1]!.answer(Object.assign(new Error("not supported"), { code: "0A000" }));
-    await settle();
-    void group.query("d");
-    expect(threadsOf(group).slice(2)).toEqual([["b"], ["c"], ["d"]]);
-  });
 });

@@ -18,7 +18,7 @@ const OF_A_THREAD = new Set([
 
 /**
  * Statements with exceptions from the rule, by a piece of their text, and the reason. None of them belongs to a run on a thread, except the
- * claim, which looks for a thread. docs/scaling.md shows the list.
+ * claim, which looks for a thread.
  */
 const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = [
   [/^with recursive (lanes|next) as/, "claims"],

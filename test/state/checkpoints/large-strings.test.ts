@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LARGE_STRING_CHARACTERS } from "../../../src/state/values/large-strings.ts";
-import { idBeside } from "../../../src/platform/database/queryable.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { createEventLog } from "../../../src/engine/events/log.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { beforeStrings } from "../../helpers/before-strings.ts";
@@ -110,7 +110,7 @@ test("the storage of a thread counts a large string once", async () => {
 test("a copied thread has its own large strings", async () => {
   const text = aLargeString();
   const { threadId } = await aThreadWith(text);
-  const copyId = idBeside(opened.database, threadId);
+  const copyId = newId();
   await opened.storage.copyThread(threadId, copyId);
   await opened.storage.deleteThread(threadId);
   expect(await stateOf(copyId)).toMatchObject({ report: text, messages: [{}, { content: text }, {}] });

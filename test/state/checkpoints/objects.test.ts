@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { createServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openObjectStore, type ObjectStore } from "../../../src/platform/database/object-store.ts";
-import { idBeside } from "../../../src/platform/database/queryable.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { isPassing } from "../../../src/platform/database/passing-faults.ts";
 import { ObjectStoreError, StateStorageError } from "../../../src/platform/domain/errors.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
@@ -113,7 +113,7 @@ test("the objects of a deleted thread are removed after an hour, but not those t
     "select object_id as object from threadloom.checkpoint_contents where thread_id = $1 and object_id is not null",
     [alone.threadId],
   );
-  const copyId = idBeside(opened.database, threadId);
+  const copyId = newId();
   await opened.storage.copyThread(threadId, copyId);
   await opened.storage.deleteThread(threadId);
   await opened.storage.deleteThread(alone.threadId);

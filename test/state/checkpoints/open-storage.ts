@@ -2,10 +2,10 @@ import { pino } from "pino";
 import { randomUUID } from "node:crypto";
 import { createCheckpointStorage, type CheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
+import { openDatabase } from "../../../src/platform/database/database.ts";
 import type { ObjectStore } from "../../../src/platform/database/object-store.ts";
 import { TEST_ENCRYPTION } from "../../helpers/encryption.ts";
-import { freshDatabase, testPlacement } from "../../helpers/database.ts";
+import { freshDatabase } from "../../helpers/database.ts";
 
 const logger = pino({ level: "silent" });
 
@@ -20,7 +20,7 @@ export interface OpenStorage {
 /** The room on a database of its own. */
 export const openStorage = async (cacheBytes?: number, objects?: ObjectStore): Promise<OpenStorage> => {
   const fresh = await freshDatabase();
-  const database = openPlacedDatabase(testPlacement(), {
+  const database = openDatabase({
     connectionString: fresh.connectionString,
     poolSize: 4,
     applicationName: "test",

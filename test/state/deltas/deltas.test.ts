@@ -9,14 +9,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRetention } from "../../../src/api/threads/upkeep/retention.ts";
 import { importThreads } from "../../../src/cli/import/importer.ts";
 import { openSource } from "../../../src/cli/import/source.ts";
-import { openPlacedDatabase } from "../../../src/platform/database/distributed/open.ts";
+import { openDatabase } from "../../../src/platform/database/database.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import { authorize } from "../../helpers/access.ts";
 import { apiOf, type Api, type StateRecord } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import { testPlacement } from "../../helpers/database.ts";
 import { TEST_KEYS } from "../../helpers/encryption.ts";
 import { query } from "../../helpers/query.ts";
 import { compiled } from "./graphs.ts";
@@ -462,7 +461,7 @@ const settings = (graphConfigFile: string, { encryptionKeys }: { encryptionKeys?
 const openRoom = async (encryptionKeys: string[] | undefined) => {
   const server = await startTestServer(settings(GRAPHS, { encryptionKeys }));
   const logger = pino({ level: "silent" });
-  const database = openPlacedDatabase(testPlacement(), {
+  const database = openDatabase({
     connectionString: server.connectionString,
     poolSize: 4,
     applicationName: "deltas",

@@ -1,15 +1,8 @@
 import type { CronRow } from "../../../platform/database/tables.ts";
-import { idFrom } from "../../../platform/lib/ids.ts";
 import type { Database, Queryable } from "../../../platform/database/database.ts";
 import { literal, statement } from "../../../platform/database/statement.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS } from "../repository.ts";
-
-/** If a cron is fired again for the same time, its run has the same ids, so it can't be stored twice. */
-export const idsOf = (cron: Pick<CronRow, "cron_id" | "thread_id"> & { next_run_date: Date }) => ({
-  runId: idFrom(cron.next_run_date, `run of ${cron.cron_id}`),
-  threadId: cron.thread_id ?? idFrom(cron.next_run_date, `thread of ${cron.cron_id}`),
-});
 
 interface DueTime {
   /** The database's time. */
@@ -25,14 +18,6 @@ export type DueCron = CronRow & {
   now: Date;
   assistant_is_there: boolean;
 };
-
-/** The ids of crons. */
-export interface RunsOfCrons {
-  /** An earlier run waits on the cron's thread. */
-  waits: ReadonlySet<string>;
-  /** The run of this due time is stored: a process died before it could advance the cron. */
-  isStored: ReadonlySet<string>;
-}
 
 export interface Advance {
   cronId: string;
@@ -81,15 +66,13 @@ select * from (
 where bytes_before < ${CLAIMED_BYTES_AT_MOST} order by next_run_date, cron_id`,
 );
 
-/** Indexes: runs_pkey, runs_pending_of_thread. */
-const RUNS = statement(
-  { threadIds: "uuid[]", runIds: "uuid[]", cronIds: "text[]" },
-  (sql) => `select given.cron_id,
-  exists (select from threadloom.runs r where r.thread_id = any(${sql.threadIds})
-    and r.thread_id = given.thread_id and r.run_id = given.run_id) as stored,
-  exists (select from threadloom.runs r where r.thread_id = any(${sql.threadIds})
-    and r.thread_id = given.thread_id and r.status = 'pending' and r.metadata ->> 'cron_id' = given.cron_id) as waits
-from unnest(${sql.threadIds}, ${sql.runIds}, ${sql.cronIds}) as given(thread_id, run_id, cron_id)`,
+/** Index: runs_pending_of_thread. */
+const WAITING = statement(
+  { threadIds: "uuid[]", cronIds: "text[]" },
+  (sql) => `select given.cron_id
+from unnest(${sql.threadIds}, ${sql.cronIds}) as given(thread_id, cron_id)
+where exists (select from threadloom.runs r where r.thread_id = any(${sql.threadIds})
+  and r.thread_id = given.thread_id and r.status = 'pending' and r.metadata ->> 'cron_id' = given.cron_id)`,
 );
 
 /** Index: crons_pkey. */
@@ -124,17 +107,15 @@ export const createDueCrons = (database: Database, graphIds: readonly string[]) 
     return transaction.encryption.decryptedRows("crons", rows);
   },
 
-  async runsOf(transaction: Queryable, crons: readonly DueCron[]): Promise<RunsOfCrons> {
-    const ids = crons.map(idsOf);
-    const rows = await RUNS.query<{ cron_id: string; stored: boolean; waits: boolean }>(transaction, {
-      threadIds: ids.map(({ threadId }) => threadId),
-      runIds: ids.map(({ runId }) => runId),
-      cronIds: crons.map((cron) => cron.cron_id),
+  /** Those of which an earlier run waits on the cron's thread. */
+  async waiting(transaction: Queryable, crons: readonly DueCron[]): Promise<ReadonlySet<string>> {
+    const onThreads = crons.filter((cron) => cron.thread_id !== null);
+    if (onThreads.length === 0) return new Set();
+    const rows = await WAITING.query<{ cron_id: string }>(transaction, {
+      threadIds: onThreads.map((cron) => cron.thread_id),
+      cronIds: onThreads.map((cron) => cron.cron_id),
     });
-    // Several parts of a database answer with a row for each cron.
-    const idsWhere = (what: "stored" | "waits") =>
-      new Set(rows.filter((row) => row[what]).map((row) => row.cron_id));
-    return { isStored: idsWhere("stored"), waits: idsWhere("waits") };
+    return new Set(rows.map((row) => row.cron_id));
   },
 
   async advance(transaction: Queryable, advances: readonly Advance[]): Promise<void> {

@@ -1,12 +1,6 @@
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import {
-  idsOf,
-  type Advance,
-  type ClaimOptions,
-  type DueCron,
-  type DueCrons,
-  type RunsOfCrons,
-} from "./due.ts";
+import { newId } from "../../../platform/lib/ids.ts";
+import type { Advance, ClaimOptions, DueCron, DueCrons } from "./due.ts";
 import { requestedRun, type Placement, type RequestedRun } from "../../runs/creation/requests.ts";
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
@@ -30,14 +24,13 @@ const requestOf = (cron: DueCron): RequestedRun => {
     assistant_id: cron.assistant_id,
     metadata: { ...cron.metadata, cron_id: cron.cron_id },
   };
-  const { runId, threadId } = idsOf(cron);
   const placement: Placement =
     cron.thread_id === null
-      ? { kind: "threadless", keep: cron.on_run_completed === "keep", threadId }
-      : { kind: "thread", threadId, createIfMissing: false };
+      ? { kind: "threadless", keep: cron.on_run_completed === "keep" }
+      : { kind: "thread", threadId: cron.thread_id, createIfMissing: false };
   const body = placement.kind === "thread" ? runBody.parse(asked) : threadlessRunBody.parse(asked);
   return requestedRun(body, placement, {
-    runId,
+    runId: newId(),
     authUser: cron.auth_user,
     caller: cron.caller,
     readerId: null,
@@ -142,20 +135,18 @@ const createTimes = () => {
   };
 };
 
-const planOf = (cron: DueCron, runs: RunsOfCrons, nextOf: (cron: DueCron) => Date | null): Plan => {
+const planOf = (
+  cron: DueCron,
+  waiting: ReadonlySet<string>,
+  nextOf: (cron: DueCron) => Date | null,
+): Plan => {
   const nothing = { cron, requested: undefined, waits: false, next: null };
   if (cron.end_time !== null && cron.end_time <= cron.now) return { ...nothing, error: null };
   if (!cron.assistant_is_there) return { ...nothing, error: `Assistant '${cron.assistant_id}' not found.` };
   try {
     const requested = requestOf(cron);
-    const isStored = runs.isStored.has(cron.cron_id);
-    const waits =
-      !isStored &&
-      cron.thread_id !== null &&
-      runs.waits.has(cron.cron_id) &&
-      requested.run.multitaskStrategy === "enqueue";
-    const isLeftOut = isStored || waits;
-    return { cron, requested: isLeftOut ? undefined : requested, waits, next: nextOf(cron), error: null };
+    const waits = waiting.has(cron.cron_id) && requested.run.multitaskStrategy === "enqueue";
+    return { cron, requested: waits ? undefined : requested, waits, next: nextOf(cron), error: null };
   } catch (error) {
     // Another version of the server stored the request.
     if (error instanceof ThreadloomError) return { ...nothing, error: error.message };
@@ -165,10 +156,7 @@ const planOf = (cron: DueCron, runs: RunsOfCrons, nextOf: (cron: DueCron) => Dat
   }
 };
 
-/**
- * One transaction stores a cron's run and advances the cron. If the process dies before the commit, the cron stays due.
- * On several nodes, the run may already be stored then, and is not stored again.
- */
+/** One transaction stores a cron's run and advances the cron. If the process dies before the commit, the cron stays due. */
 export const createFiring = (parts: FiringParts) => {
   const { database, due, storeRuns, holdRuns, rights, faults, logger } = parts;
 
@@ -181,8 +169,8 @@ export const createFiring = (parts: FiringParts) => {
       const claimed = await due.claim(transaction, options);
       if (claimed.length === 0) return undefined;
       onClaimed(claimed.map(({ cron_id }) => cron_id));
-      const runs = await due.runsOf(transaction, claimed);
-      const plans = claimed.map((cron) => planOf(cron, runs, nextOf));
+      const waiting = await due.waiting(transaction, claimed);
+      const plans = claimed.map((cron) => planOf(cron, waiting, nextOf));
       const { outcomes, announce } = await storeRuns(
         transaction,
         rights,

@@ -14,9 +14,7 @@ import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
 import { exportCreation } from "./created-span.ts";
 
 export type Placement =
-  | { kind: "thread"; threadId: string; createIfMissing: boolean }
-  /** `threadId`: of the thread that is created for the run; a new id if left out. */
-  | { kind: "threadless"; keep: boolean; threadId?: string };
+  { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
 
 export interface RequestedRun {
   run: NewRun;
@@ -131,7 +129,7 @@ export const requestedRun = (
 ): RequestedRun => {
   const isOnThread = placement.kind === "thread";
   const kwargs = toKwargs(body, { isOnThread, eventStreaming, headers });
-  const threadId = placement.threadId ?? newId();
+  const threadId = isOnThread ? placement.threadId : newId();
   const trace_context = exportCreation(runId, threadId);
   return {
     run: {

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
-import { partsOf, type Database } from "../../../platform/database/database.ts";
+import type { Database } from "../../../platform/database/database.ts";
 import { composedRead, sqlOf } from "../../../platform/database/queries.ts";
 import type { RunStatus } from "../../../platform/database/tables.ts";
 import { timestamp } from "../../../platform/lib/timestamps.ts";
@@ -61,23 +61,19 @@ export const createSummaryService = (authorize: Authorize, database: Database) =
     // One statement for a week of a million runs would exceed the time limit.
     for (let from = start; from < end; from += HOURS_AT_ONCE) {
       const to = Math.min(end, from + HOURS_AT_ONCE);
-      const counted = partsOf(database).map((part) =>
-        composedRead<CountRow>(
-          part.boundedRead,
-          sql`select hour::int, r.graph_id, ${sql.raw(COUNTS)}
-          from threadloom.runs r, floor(extract(epoch from r.created_at) / ${SECONDS_PER_HOUR}::int) hour
-          where ${within(from, to)} group by grouping sets ((hour), (r.graph_id))
-          order by grouping(r.graph_id) desc, count(*) desc limit ${HOURS_AT_ONCE + GRAPHS_AT_MOST + 1}::int`,
-          { signal },
-        ),
+      const rows = await composedRead<CountRow>(
+        database.boundedRead,
+        sql`select hour::int, r.graph_id, ${sql.raw(COUNTS)}
+        from threadloom.runs r, floor(extract(epoch from r.created_at) / ${SECONDS_PER_HOUR}::int) hour
+        where ${within(from, to)} group by grouping sets ((hour), (r.graph_id))
+        order by grouping(r.graph_id) desc, count(*) desc limit ${HOURS_AT_ONCE + GRAPHS_AT_MOST + 1}::int`,
+        { signal },
       );
-      for (const rows of await Promise.all(counted)) {
-        if (rows.length > HOURS_AT_ONCE + GRAPHS_AT_MOST) isComplete = false;
-        for (const row of rows) {
-          const hour = Number(row.hour);
-          if (row.graph_id === null) byHour.set(hour, sumOf(row, byHour.get(hour)));
-          else byGraph.set(row.graph_id, sumOf(row, byGraph.get(row.graph_id)));
-        }
+      if (rows.length > HOURS_AT_ONCE + GRAPHS_AT_MOST) isComplete = false;
+      for (const row of rows) {
+        const hour = Number(row.hour);
+        if (row.graph_id === null) byHour.set(hour, sumOf(row, byHour.get(hour)));
+        else byGraph.set(row.graph_id, sumOf(row, byGraph.get(row.graph_id)));
       }
     }
     const durations = await composedRead<DurationRow>(

@@ -3,12 +3,7 @@ import { sql, type RawBuilder } from "kysely";
 import { LRUCache } from "lru-cache";
 import type { Visibility } from "../../../access/visibility.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
-import {
-  PAGE_BYTES_AT_MOST,
-  type BoundedRead,
-  type PageColumns,
-  type PageWeight,
-} from "../../../platform/database/bounded-reads.ts";
+import type { BoundedRead, PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
 import { composedRead } from "../../../platform/database/queries.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import {
@@ -69,16 +64,13 @@ export interface ThreadSearcher {
     signal?: AbortSignal,
   ): Promise<PlacedCandidate[] | undefined>;
   /**
-   * In the order of the ids, as many as a page has room for, without deleted threads. A page ends with the record that
-   * reaches `bytesAtMost`.
-   */
+   * In the order of the ids, as many as a page has room for, without deleted threads. */
   records(
     visibility: Visibility<"threads">,
     ids: readonly string[],
     parts: LongParts,
     signal?: AbortSignal,
-    bytesAtMost?: number,
-  ): Promise<RecordRow[]>;
+  ): Promise<ThreadRecordRow[]>;
 }
 
 type RecordRow = ThreadRecordRow & PageColumns;
@@ -248,7 +240,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       );
       return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
     },
-    async records(visibility, ids, parts, signal, bytesAtMost = PAGE_BYTES_AT_MOST) {
+    async records(visibility, ids, parts, signal) {
       const rows = await composedRead<RecordRow>(
         database.boundedRead,
         sql`select record.* from unnest(${ids}::uuid[]) with ordinality as wanted (id, place)
@@ -256,7 +248,7 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
             select ${sql.raw(storedColumns(parts))} from threadloom.threads
              where thread_id = wanted.id and ${whereVisible(visibility, "metadata")}) record
           order by wanted.place`,
-        { signal, weight: { ...pageOf(parts), bytesAtMost } },
+        { signal, weight: pageOf(parts) },
       );
       return openRecords(database, rows);
     },

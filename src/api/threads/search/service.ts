@@ -7,7 +7,7 @@ import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 import type { StateReader } from "../state/state.ts";
 import type { PageReadOptions } from "./by-values.ts";
 import { createThreadPages, type ThreadPage } from "./pages.ts";
-import { createSearcherOverParts } from "./over-parts.ts";
+import { createThreadSearcher } from "./search.ts";
 
 export const createSearchService = (
   database: Database,
@@ -16,7 +16,7 @@ export const createSearchService = (
   reader: Pick<StateReader, "headValues">,
 ) => {
   const pages = createThreadPages({
-    searcher: createSearcherOverParts(database),
+    searcher: createThreadSearcher(database),
     slicer,
     valuesOf: (visibility, rows, options) =>
       reader.headValues(

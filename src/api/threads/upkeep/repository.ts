@@ -3,7 +3,6 @@ import type { Visibility } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
 import { whereVisible } from "../../../access/where-visible.ts";
 import type { Queryable, Records } from "../../../platform/database/database.ts";
-import { deleteCronsOf } from "../../../engine/queue/sql/delete-threads.ts";
 import { literal, statement } from "../../../platform/database/statement.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 
@@ -59,9 +58,7 @@ export async function deleteIdle(
     threadIds,
     visible: visibility.on("metadata"),
   });
-  const gone = rows.map((row) => row.thread_id);
-  await deleteCronsOf(transaction, gone);
-  return gone;
+  return rows.map((row) => row.thread_id);
 }
 
 /** In the order of the ids, as in `deleteIdle`. */
@@ -115,9 +112,7 @@ export async function deleteExpired(
     visible: visibility.on("metadata"),
     limit: literal(limit),
   });
-  const gone = rows.map((row) => row.thread_id);
-  await deleteCronsOf(transaction, gone);
-  return gone;
+  return rows.map((row) => row.thread_id);
 }
 
 export async function lockExpired(

@@ -2,7 +2,6 @@ import type { AttemptSaver } from "../../../state/checkpoints/types.ts";
 import type { SpanExport } from "../../../graphs/trace/exported-spans.ts";
 import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
-import type { Placement } from "../../../platform/database/distributed/placement.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { ObjectStoreSetup } from "../../../platform/database/object-store.ts";
 import type { EncryptionSetup } from "../../../platform/encryption/setup.ts";
@@ -15,7 +14,6 @@ import type { DescribedError } from "./described-error.ts";
 
 export interface GraphProcessSetup {
   connectionString: string;
-  placement?: Placement | undefined;
   schema: string;
   preparedStatements: boolean;
   poolSize: number;

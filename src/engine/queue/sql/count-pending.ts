@@ -29,10 +29,7 @@ export const pendingOfCallers = async (
     callers: callers.map(({ caller }) => caller),
     limits: callers.map(({ atMost }) => atMost),
   });
-  const found = new Map<string, number>();
-  // Several parts of a database answer with a row each.
-  for (const { caller, pending } of rows) found.set(caller, (found.get(caller) ?? 0) + pending);
-  return found;
+  return new Map(rows.map(({ caller, pending }) => [caller, pending]));
 };
 
 export const pendingOfThread = async (

@@ -9,6 +9,6 @@ const COUNT_SUSPECTS = statement(
 );
 
 export const countSuspects = async (queryable: Queryable, suspectFrom: number): Promise<number> => {
-  const parts = await COUNT_SUSPECTS.query<{ runs: number }>(queryable, { suspectFrom });
-  return parts.reduce((sum, { runs }) => sum + runs, 0);
+  const [row] = await COUNT_SUSPECTS.query<{ runs: number }>(queryable, { suspectFrom });
+  return row!.runs;
 };

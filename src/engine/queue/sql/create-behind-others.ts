@@ -1,5 +1,4 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { byPart } from "../../../platform/database/queryable.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import type { RunSelector } from "../attempts.ts";
@@ -78,13 +77,7 @@ export const createManyBehindOthers = async (
   rights: CreationRights,
   runs: readonly NewRun[],
 ): Promise<RunSelector[]> => {
-  const created: RunSelector[] = [];
-  for (const some of byPart(transaction, runs, ({ threadId }) => threadId))
-    created.push(
-      ...(await CREATE_MANY_BEHIND_OTHERS.query<RunSelector>(transaction, {
-        rights,
-        creations: some.map((run) => ({ run })),
-      })),
-    );
-  return created;
+  if (runs.length === 0) return [];
+  const creations = runs.map((run) => ({ run }));
+  return await CREATE_MANY_BEHIND_OTHERS.query<RunSelector>(transaction, { rights, creations });
 };

@@ -1,5 +1,4 @@
 import type { Database, Queryable } from "../../../platform/database/database.ts";
-import { byPart } from "../../../platform/database/queryable.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow, RunRow } from "../../../platform/database/tables.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
@@ -91,14 +90,10 @@ const creationsOf = ({ rights, runs, ttl }: NewRuns) => ({
 });
 
 /** Leaves out runs whose thread exists, or whose assistant is missing or hidden. */
-export const createWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunSelector[]> => {
-  const created: RunSelector[] = [];
-  for (const runs of byPart(transaction, given.runs, ({ threadId }) => threadId))
-    created.push(
-      ...(await CREATE_WITH_THREADS.query<RunSelector>(transaction, creationsOf({ ...given, runs }))),
-    );
-  return created;
-};
+export const createWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunSelector[]> =>
+  given.runs.length === 0
+    ? []
+    : await CREATE_WITH_THREADS.query<RunSelector>(transaction, creationsOf(given));
 
 const EXISTING = statement(
   { threadIds: "uuid[]" },
@@ -117,10 +112,7 @@ export const existingThreads = async (
 
 /** Like `createWithThreads`, but returns whole rows, which include the values of the assistants. */
 export const createRowsWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunRow[]> => {
-  const rows: RunRow[] = [];
-  for (const runs of byPart(transaction, given.runs, ({ threadId }) => threadId))
-    rows.push(
-      ...(await CREATE_ROWS_WITH_THREADS.query<RunRow>(transaction, creationsOf({ ...given, runs }))),
-    );
+  if (given.runs.length === 0) return [];
+  const rows = await CREATE_ROWS_WITH_THREADS.query<RunRow>(transaction, creationsOf(given));
   return openRuns(transaction, rows);
 };

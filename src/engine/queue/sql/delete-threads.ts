@@ -31,17 +31,6 @@ const VALUES_PARAMETERS = {
   valuesOmitted: ["boolean", ({ final }: Deletion) => final?.omitted ?? false],
 } as const;
 
-const DELETE_CRONS = statement(
-  { threadIds: "uuid[]" },
-  (sql) => `delete from threadloom.crons where thread_id = any(${sql.threadIds})`,
-);
-
-/** On one database the reference of crons to threads does this. */
-export const deleteCronsOf = async (transaction: Queryable, threadIds: readonly string[]): Promise<void> => {
-  if (transaction.partOf !== undefined && threadIds.length > 0)
-    await DELETE_CRONS.query(transaction, { threadIds });
-};
-
 const deletionText = (sql: Readonly<Record<keyof typeof PARAMETERS, string>>, recording: string): string =>
   `with ended as (
     select ${ENDED_COLUMNS}, ${sql.status} as status, ${sql.error} as error from threadloom.runs r
@@ -62,6 +51,5 @@ export const deletingThreads = (record: RecordEnds | undefined) => {
   /** The caller holds the locks of the threads and of their unfinished runs. */
   return async (transaction: Queryable, threadIds: readonly string[], end: End): Promise<void> => {
     await deletion.query(transaction, { threadIds, ...end });
-    await deleteCronsOf(transaction, threadIds);
   };
 };

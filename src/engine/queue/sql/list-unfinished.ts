@@ -1,5 +1,5 @@
 import type { Visibility } from "../../../access/visibility.ts";
-import { partsOf, type Database, type Queryable } from "../../../platform/database/database.ts";
+import type { Database, Queryable } from "../../../platform/database/database.ts";
 import { fragment, literal, statement } from "../../../platform/database/statement.ts";
 import type { RunSelector } from "../attempts.ts";
 import { runVisible } from "../run-visible.ts";
@@ -79,7 +79,7 @@ async function* pagesOf(
   }
 }
 
-/** Ordered by thread within a part, `limit` at a time. */
+/** Ordered by thread, `limit` at a time. */
 export async function* unfinishedPages(
   database: Database,
   visibility: Visibility<"threads">,
@@ -89,12 +89,10 @@ export async function* unfinishedPages(
 ): AsyncGenerator<RunSelector[]> {
   if (threadIds?.length === 0) return;
   const [clock] = await database.query<{ now: string }>("select clock_timestamp()::text as now");
-  for (const part of partsOf(database)) {
-    if (threadIds === undefined) yield* pagesOf(part, visibility, status, undefined, limit, clock?.now);
-    else
-      for (let start = 0; start < threadIds.length; start += THREADS_AT_ONCE) {
-        const some = threadIds.slice(start, start + THREADS_AT_ONCE);
-        yield* pagesOf(part, visibility, status, some, limit, clock?.now);
-      }
-  }
+  if (threadIds === undefined) yield* pagesOf(database, visibility, status, undefined, limit, clock?.now);
+  else
+    for (let start = 0; start < threadIds.length; start += THREADS_AT_ONCE) {
+      const some = threadIds.slice(start, start + THREADS_AT_ONCE);
+      yield* pagesOf(database, visibility, status, some, limit, clock?.now);
+    }
 }

@@ -1,8 +1,13 @@
 import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
-import { readParts, readCheckpoint, type CheckpointAddress, type ReadParts } from "./part-statements.ts";
-import type { WantedParts } from "./part-bounds.ts";
+import {
+  readParts,
+  readCheckpoint,
+  type CheckpointAddress,
+  type ReadParts,
+  type WantedParts,
+} from "./part-statements.ts";
 import { decryptRow, type CheckpointRow } from "./row-statements.ts";
 import { LINE } from "../rows/separators.ts";
 import { parseRowText, type TaskWrites } from "../rows/row-text.ts";

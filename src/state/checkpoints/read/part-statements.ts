@@ -8,7 +8,6 @@ import { LINE, RECORD } from "../rows/separators.ts";
 import { readContents, type StoredContent } from "./contents.ts";
 import { readLargeStrings } from "./large-strings.ts";
 import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } from "./row-statements.ts";
-import { withinBounds, type Bounds, type WantedParts } from "./part-bounds.ts";
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
@@ -189,20 +188,35 @@ from weighed where before < ${sql.bytesAtMost}
 group by thread_id`,
 );
 
+export interface WantedParts {
+  ranges: Array<{ threadId: string; list: number; from: number; to: number; ordinal: number }>;
+  contents: Array<{ threadId: string; hash: string; ordinal: number }>;
+}
+
+interface Bounds {
+  bytesAtMost: number;
+  /** False: the first ordinal is read in full. */
+  isBounded: boolean;
+}
+
 /** Reads by ordinal until `bytesAtMost` is reached. */
 export const readParts = async (
   queryable: Queryable,
-  wanted: WantedParts,
-  bounds: Bounds,
+  { ranges, contents }: WantedParts,
+  { bytesAtMost, isBounded }: Bounds,
 ): Promise<{
   parts: Array<[threadId: string, parts: ReadParts]>;
   leftOut: number | undefined;
   /** Bytes of the first incomplete checkpoint, if it alone exceeds the limit; else 0. */
   heldBack: number;
 }> => {
-  const { isBounded } = bounds;
-  const { ranges, contents, bytesAtMost, threads, end } = withinBounds(queryable, wanted, bounds);
-  const { text, values } = READ_PARTS.compile({
+  const rows = await READ_PARTS.query<{
+    thread_id: string;
+    elements: string | null;
+    contents: string | null;
+    left_out: number | null;
+    bytes_of_first: string | null;
+  }>(queryable, {
     rangeThreads: ranges.map(({ threadId }) => threadId),
     lists: ranges.map(({ list }) => list),
     froms: ranges.map(({ from }) => from),
@@ -214,23 +228,16 @@ export const readParts = async (
     bytesAtMost,
     isBounded,
   });
-  const rows = await queryable.query<{
-    thread_id: string;
-    elements: string | null;
-    contents: string | null;
-    left_out: number | null;
-    bytes_of_first: string | null;
-  }>(text, values, threads && { threads });
   const parts: Array<[threadId: string, parts: ReadParts]> = [];
   for (const row of rows) {
     const whole = await wholeParts(queryable, row.thread_id, toParts(row, queryable.encryption));
     parts.push([row.thread_id, whole]);
   }
-  const leftOut = Math.min(end, ...rows.map(({ left_out }) => left_out ?? Infinity));
-  const bytesOfFirst = Number(rows.find(({ left_out }) => left_out === leftOut)?.bytes_of_first ?? 0);
+  const leftOut = rows[0]?.left_out ?? undefined;
+  const bytesOfFirst = leftOut === undefined ? 0 : Number(rows[0]?.bytes_of_first ?? 0);
   return {
     parts,
-    leftOut: leftOut === Infinity ? undefined : leftOut,
+    leftOut,
     heldBack: isBounded && bytesOfFirst > bytesAtMost ? bytesOfFirst : 0,
   };
 };

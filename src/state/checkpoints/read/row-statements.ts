@@ -1,5 +1,4 @@
 import type { Encryption, Queryable } from "../../../platform/database/database.ts";
-import { byPart } from "../../../platform/database/queryable.ts";
 import { fragment, statement, type Fragment } from "../../../platform/database/statement.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { toJsonb } from "../../../platform/lib/jsonb.ts";
@@ -122,10 +121,7 @@ const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
   await assertFilterOpen(queryable, filter);
   const source = { which: matching(queryable, filter), order: orderOf(filter), limit: filter.limit };
-  const rows = (await READ_ROWS.query<RawRow>(queryable, source)).map(toRow);
-  if (filter.threadId !== undefined || queryable.partOf === undefined) return rows;
-  // Each part of a distributed database has answered.
-  return rows.sort((a, b) => (a.checkpoint_id < b.checkpoint_id ? 1 : -1)).slice(0, filter.limit);
+  return (await READ_ROWS.query<RawRow>(queryable, source)).map(toRow);
 };
 
 /**
@@ -176,18 +172,11 @@ export const readHeadRows = async (
   threadIds: readonly string[],
   bytesAtMost: number,
 ): Promise<{ rows: CheckpointRow[]; done: number }> => {
-  // Each part of a distributed database reads its own threads.
-  const parts = byPart(queryable, threadIds, (threadId) => threadId).length;
-  const raw = await READ_HEADS.query<HeadRow>(queryable, {
-    threadIds,
-    bytesAtMost: Math.ceil(bytesAtMost / Math.max(parts, 1)),
-  });
-  const lasts = byPart(queryable, raw, ({ thread_id }) => thread_id).map((rows) => rows.at(-1)!);
-  const cut = lasts.filter(({ ordinal, final }) => ordinal !== final);
-  const done = Math.min(threadIds.length, ...cut.map(({ ordinal }) => Number(ordinal)));
-  const found = raw.filter(({ ordinal }) => Number(ordinal) <= done);
-  if (parts > 1) found.sort((a, b) => Number(a.ordinal) - Number(b.ordinal));
-  return { rows: found.map(({ ordinal: _, final: __, ...row }) => toRow(row)), done };
+  if (threadIds.length === 0) return { rows: [], done: 0 };
+  const raw = await READ_HEADS.query<HeadRow>(queryable, { threadIds, bytesAtMost });
+  const last = raw.at(-1);
+  const done = last === undefined || last.ordinal === last.final ? threadIds.length : Number(last.ordinal);
+  return { rows: raw.map(({ ordinal: _, final: __, ...row }) => toRow(row)), done };
 };
 
 const READ_ANCESTORS = statement(

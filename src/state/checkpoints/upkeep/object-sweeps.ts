@@ -5,7 +5,7 @@ import { statement } from "../../../platform/database/statement.ts";
 import { ObjectStoreError } from "../../../platform/domain/errors.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { startPeriodic } from "../../../platform/lib/periodic.ts";
-import { moveLargeContents, sumOfParts } from "./objects.ts";
+import { moveLargeContents } from "./objects.ts";
 
 const OBJECTS_AT_ONCE = 100;
 /** A reader that has just read the row may still ask for the object. */
@@ -18,7 +18,7 @@ const FIND_OLD = statement(
   where since < now() - interval '${UNUSED_FOR}' order by since limit ${OBJECTS_AT_ONCE}`,
 );
 
-/** Copies of a thread share its objects, and may be in other parts. Index: checkpoint_contents_by_object. */
+/** Copies of a thread share its objects. Index: checkpoint_contents_by_object. */
 const FIND_USED = statement(
   { objectIds: "uuid[]" },
   (sql) => `select distinct object_id as "objectId" from threadloom.checkpoint_contents
@@ -56,25 +56,23 @@ export const removeUnusedObjects = async (
   objects: ObjectStore,
   signal?: AbortSignal,
 ): Promise<number> => {
-  return await sumOfParts(database, async (part) => {
-    let removed = 0;
-    while (signal?.aborted !== true) {
-      const old = await FIND_OLD.query<UnusedObject>(part, {});
-      if (old.length === 0) break;
-      const objectIds = old.map(({ objectId }) => objectId);
-      const used = await FIND_USED.query<{ objectId: string }>(database, { objectIds });
-      const usedIds = new Set(used.map(({ objectId }) => objectId));
-      const unused = old.filter(({ objectId }) => !usedIds.has(objectId));
-      const unusedIds = unused.map(({ objectId }) => objectId);
-      for (const object of await MARK.query<UnusedObject>(part, { objectIds: unusedIds })) {
-        await objects.remove(object.objectId, signal);
-        await FORGET_REMOVED.query(part, object);
-        removed += 1;
-      }
-      await FORGET_USED.query(part, { objectIds: [...usedIds] });
+  let removed = 0;
+  while (signal?.aborted !== true) {
+    const old = await FIND_OLD.query<UnusedObject>(database, {});
+    if (old.length === 0) break;
+    const objectIds = old.map(({ objectId }) => objectId);
+    const used = await FIND_USED.query<{ objectId: string }>(database, { objectIds });
+    const usedIds = new Set(used.map(({ objectId }) => objectId));
+    const unused = old.filter(({ objectId }) => !usedIds.has(objectId));
+    const unusedIds = unused.map(({ objectId }) => objectId);
+    for (const object of await MARK.query<UnusedObject>(database, { objectIds: unusedIds })) {
+      await objects.remove(object.objectId, signal);
+      await FORGET_REMOVED.query(database, object);
+      removed += 1;
     }
-    return removed;
-  });
+    await FORGET_USED.query(database, { objectIds: [...usedIds] });
+  }
+  return removed;
 };
 
 const MOVE_EVERY_MS = 5_000;
@@ -82,13 +80,9 @@ const REMOVE_EVERY_MS = 600_000;
 /** Each try leaves a note of an unused object. */
 const REST_MS = 30_000;
 
-/**
- * Moves contents and removes unused objects, until it is closed. Every server may do it. `swept`: the database, or the
- * parts whose contents this server moves.
- */
+/** Moves contents and removes unused objects, until it is closed. Every server may do it. */
 export const startMovingContents = (
   database: Database,
-  swept: Database,
   objects: ObjectStore,
   logger: Logger,
 ): { close(): Promise<void> } => {
@@ -119,7 +113,7 @@ export const startMovingContents = (
   const periodic = [
     startPeriodic({
       everyMs: MOVE_EVERY_MS,
-      work: resting(() => moveLargeContents(swept, objects, signal)),
+      work: resting(() => moveLargeContents(database, objects, signal)),
       onError: logFailure(logger, "large values could not be moved to the object store"),
     }),
     startPeriodic({

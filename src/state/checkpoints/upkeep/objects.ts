@@ -4,7 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { askParts, type Database, type Queryable } from "../../../platform/database/database.ts";
+import type { Database, Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { ObjectStore } from "../../../platform/database/object-store.ts";
 import { ENCRYPTED_PREFIX, isEncrypted } from "../../../platform/encryption/cipher.ts";
@@ -108,7 +108,7 @@ export const headOf = (text: string): string =>
 
 /** False: the content is gone or was changed meanwhile. */
 const upload = async (
-  part: Pick<Queryable, "query">,
+  database: Pick<Queryable, "query">,
   objects: ObjectStore,
   { threadId, hash, objectId }: MovedContent,
   text: string,
@@ -117,28 +117,38 @@ const upload = async (
   await objects.write(objectId, text, signal);
   const digest = createHash("sha256").update(text).digest("hex");
   const source = { threadId, hash, objectId, head: headOf(text), digest, before };
-  return (await STORE.query(part, source)).length > 0;
+  return (await STORE.query(database, source)).length > 0;
 };
 
-/** A failed upload may have stored its object, so the claim stays until others may take it. */
-const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSignal): Promise<number> => {
+/**
+ * Moves all large contents of the database to the object store, and returns their number. A failed upload may have
+ * stored its object, so the claim stays until others may take it.
+ */
+export const moveLargeContents = async (
+  database: Database,
+  objects: ObjectStore,
+  signal?: AbortSignal,
+): Promise<number> => {
   let moved = 0;
   let fault: ObjectStoreError | undefined;
-  await FREE_CLAIMS.query(part, {});
+  await FREE_CLAIMS.query(database, {});
   while (signal?.aborted !== true) {
-    const claimed = await CLAIM.query<MovedContent>(part, {});
+    const claimed = await CLAIM.query<MovedContent>(database, {});
     let failures = 0;
     for (const [index, content] of claimed.entries()) {
-      const [row] = await READ.query<{ content: string }>(part, content);
+      const [row] = await READ.query<{ content: string }>(database, content);
       try {
-        if (row !== undefined && (await upload(part, objects, content, row.content, { signal }))) moved += 1;
+        if (row !== undefined && (await upload(database, objects, content, row.content, { signal })))
+          moved += 1;
         failures = 0;
       } catch (error) {
         if (!(error instanceof ObjectStoreError)) throw error;
         fault = error;
         failures += 1;
         if (failures < FAILURES_IN_A_ROW) continue;
-        await RELEASE.query(part, { objectIds: claimed.slice(index + 1).map(({ objectId }) => objectId) });
+        await RELEASE.query(database, {
+          objectIds: claimed.slice(index + 1).map(({ objectId }) => objectId),
+        });
         throw error;
       }
     }
@@ -146,35 +156,6 @@ const moveOfPart = async (part: Database, objects: ObjectStore, signal?: AbortSi
   }
   if (fault !== undefined) throw fault;
   return moved;
-};
-
-/** The sum over all parts. Other parts go on if the object store fails for one; then this throws the error. */
-export const sumOfParts = async (
-  database: Database,
-  work: (part: Database) => Promise<number>,
-): Promise<number> => {
-  let fault: ObjectStoreError | undefined;
-  const counts = await askParts(database, async (part) => {
-    try {
-      return await work(part);
-    } catch (error) {
-      // `askParts` would take it for a node that is away.
-      if (!(error instanceof ObjectStoreError)) throw error;
-      fault = error;
-      return 0;
-    }
-  });
-  if (fault !== undefined) throw fault;
-  return counts.reduce((sum, count) => sum + count, 0);
-};
-
-/** Moves all large contents of the database to the object store. Returns their number. */
-export const moveLargeContents = async (
-  database: Database,
-  objects: ObjectStore,
-  signal?: AbortSignal,
-): Promise<number> => {
-  return await sumOfParts(database, (part) => moveOfPart(part, objects, signal));
 };
 
 /** Gives an object another text, such as one with another key. False: the content is gone or was changed meanwhile. */
