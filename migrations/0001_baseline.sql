@@ -62,7 +62,7 @@ create table threads (
   ttl_strategy      text check (ttl_strategy in ('delete', 'keep_latest')),
   ttl_minutes       double precision,
   expires_at        timestamptz,
-  pushes            boolean,                      -- true: tasks here have rows in push_notifications; otherwise null
+  pushes            boolean,                      -- true: tasks here have push notifications; otherwise null
   created_at        timestamptz not null default now(),
   updated_at        timestamptz not null default now(),
   state_updated_at  timestamptz not null default now(),
@@ -414,74 +414,53 @@ create function store_number(value jsonb) returns numeric
     end
   $$;
 
--- Webhooks ------------------------------------------------------------------------------------------------------------
+-- Deliveries ----------------------------------------------------------------------------------------------------------
 
--- Deliveries, written by the statement that ends a run: see src/engine/outbox/README.md. A run ends once, so its id is the
--- delivery's. No references: runs and threads may be deleted with the end, and are later.
-create table webhook_deliveries (
-  run_id             uuid primary key,
+-- Webhooks, written by the statement that ends a run, and push notifications of the A2A protocol: see
+-- src/engine/outbox/README.md. A webhook has no references: runs and threads may be deleted with the end, and are later.
+-- A push notification is a configuration and its delivery in one: where a task is sent when its run ends.
+create table deliveries (
+  delivery_id        uuid primary key,           -- of a webhook: its run's, which ends once
+  kind               text not null check (kind in ('webhook', 'push')),
   thread_id          uuid not null,
-  assistant_id       uuid not null,
-  graph_id           text not null,
   caller             text not null default '',   -- runs.caller; empty: no name
-  url                text not null,
-  receiver           text not null,              -- host and port of `url`; empty: this server's own routes
-  -- The run as it ended; columns as in `runs`.
-  run_status         text not null,
-  error              json,
-  metadata           jsonb not null,
-  config             json not null,
-  context            json not null,
-  kwargs             json,                       -- null: too large to be sent
-  multitask_strategy text not null,
-  run_created_at     timestamptz not null,
-  run_started_at     timestamptz,
-  run_ended_at       timestamptz not null default now(),
-  final_values       bytea,                      -- null: the run had none, or they were too large
-  values_omitted     boolean not null,
-  -- The delivery.
-  state              text not null default 'pending' check (state in ('pending', 'delivered', 'failed')),
-  attempts           integer not null default 0, -- the fence: grows with each claim and each replay
+  receiver           text not null,              -- host and port; empty: this server's own routes
+  state              text not null default 'pending' check (state in ('idle', 'pending', 'delivered', 'failed')), -- idle: no end yet
+  attempts           integer not null default 0, -- the fence: grows with each claim, each replay and each end of a task's run
   failures           integer not null default 0,
   due_at             timestamptz not null default now(), -- while it is being sent: when its holder counts as dead
   give_up_at         timestamptz not null default now() + interval '3 days',
   last_attempt_at    timestamptz,
   last_status        integer,                    -- what the receiver answered last
   last_error         text,
-  settled_at         timestamptz                 -- when it was delivered or given up
+  settled_at         timestamptz,                -- when it was delivered or given up
+  created_at         timestamptz not null default now(),
+  -- Of a push notification.
+  task_run_id        uuid references runs on delete cascade, -- the first run of the task
+  configuration      text,                       -- JSON: id, url, token, scheme, credentials, version
+  -- Of a webhook: the run as it ended; columns as in `runs`.
+  run_id             uuid,
+  assistant_id       uuid,
+  graph_id           text,
+  url                text,
+  run_status         text,
+  error              json,
+  metadata           jsonb,
+  config             json,
+  context            json,
+  kwargs             json,                       -- null: too large to be sent
+  multitask_strategy text,
+  run_created_at     timestamptz,
+  run_started_at     timestamptz,
+  run_ended_at       timestamptz default now(),
+  final_values       bytea,                      -- null: the run had none, or they were too large
+  values_omitted     boolean
 );
-create index webhook_deliveries_due on webhook_deliveries (due_at) include (run_ended_at) where state = 'pending';
--- One caller's receivers must not take every place.
-create index webhook_deliveries_due_of_caller on webhook_deliveries (caller, due_at) where state = 'pending';
-create index webhook_deliveries_failed on webhook_deliveries (run_id) where state = 'failed';
-create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;
-create index webhook_deliveries_of_thread on webhook_deliveries (thread_id, run_id);
-
--- Push notifications --------------------------------------------------------------------------------------------------
-
--- Where the A2A protocol sends a task when its run ends. Each row is a configuration and its delivery in one, with the
--- columns of webhook_deliveries: see src/engine/outbox/README.md.
-create table push_notifications (
-  push_id         uuid primary key,
-  thread_id       uuid not null,
-  task_run_id     uuid not null references runs on delete cascade, -- the first run of the task
-  configuration   text not null,                -- JSON: id, url, token, scheme, credentials, version
-  caller          text not null,                -- as in webhook_deliveries
-  receiver        text not null,
-  state           text not null default 'idle' check (state in ('idle', 'pending', 'delivered', 'failed')), -- idle: no end yet
-  attempts        integer not null default 0,   -- the fence: grows with each end of a run and each claim
-  failures        integer not null default 0,
-  due_at          timestamptz not null default now(),
-  give_up_at      timestamptz not null default now() + interval '3 days',
-  last_attempt_at timestamptz,
-  last_status     integer,
-  last_error      text,
-  settled_at      timestamptz,
-  created_at      timestamptz not null default now()
-);
-create index push_notifications_of_task on push_notifications (task_run_id);
-create index push_notifications_due on push_notifications (due_at) where state = 'pending';
-create index push_notifications_due_of_caller on push_notifications (caller, due_at) where state = 'pending';
+create index deliveries_due on deliveries (due_at) include (kind, run_ended_at) where state = 'pending';
+create index deliveries_failed on deliveries (delivery_id) where state = 'failed' and kind = 'webhook';
+create index deliveries_settled on deliveries (settled_at) where settled_at is not null and kind = 'webhook';
+create index deliveries_of_thread on deliveries (thread_id, delivery_id) where kind = 'webhook';
+create index deliveries_of_task on deliveries (task_run_id) where task_run_id is not null;
 
 -- Keys ----------------------------------------------------------------------------------------------------------------
 

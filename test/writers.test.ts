@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SOURCE = join(ROOT, "src");
 
 const WRITERS: Record<string, readonly string[]> = {
-  // Key rotation writes every table that holds encrypted columns. The outbox has one text for its two tables.
-  $: ["key-rotation", "outbox"],
+  // Key rotation writes every table that holds encrypted columns.
+  $: ["key-rotation"],
   // A trigger of its migration writes it.
   api_key_changes: [],
   api_keys: ["access"],
@@ -23,10 +23,10 @@ const WRITERS: Record<string, readonly string[]> = {
   checkpoint_shapes: ["checkpoints"],
   checkpoint_writes: ["checkpoints"],
   crons: ["crons"],
+  deliveries: ["outbox"],
   encrypting_servers: ["database"],
   encryption_keys: ["database"],
   migrations: ["database"],
-  push_notifications: ["outbox"],
   // queue/ removes the events of a run in the statement that removes the run.
   run_events: ["events", "queue"],
   // queue/ stores what a run recorded in the statement that ends the run; traces/ removes what is old.
@@ -35,7 +35,6 @@ const WRITERS: Record<string, readonly string[]> = {
   runs: ["queue"],
   store_items: ["store"],
   store_vectors: ["store"],
-  webhook_deliveries: ["outbox"],
   workers: ["queue"],
   // threads/ writes the record. queue/ takes a thread for a run and frees it in the statement that writes the run, because a second
   // statement would be a round trip for every run; it also creates the thread of a run without one, and deletes threads whose runs end with

@@ -80,9 +80,9 @@ export const startTroubles = async () => {
       );
       await query(
         late,
-        `insert into threadloom.webhook_deliveries (run_id, thread_id, assistant_id, graph_id, url, receiver, run_status,
+        `insert into threadloom.deliveries (delivery_id, kind, thread_id, assistant_id, graph_id, url, receiver, run_status,
            metadata, config, context, multitask_strategy, run_created_at, run_ended_at, values_omitted, due_at)
-         values (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'https://example.com', 'example.com:443',
+         values (gen_random_uuid(), 'webhook', gen_random_uuid(), gen_random_uuid(), 'agent', 'https://example.com', 'example.com:443',
            'success', '{}', '{}', '{}', 'enqueue', now(), now() - interval '2 hours', false, now() + interval '1 hour')`,
       );
     };

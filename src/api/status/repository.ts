@@ -13,15 +13,13 @@ const COUNT_CRONS = `select count(*)::int as scheduled, (count(*) filter (where 
   coalesce(greatest(0, extract(epoch from now() - min(next_run_date))), 0)::float8 as late_seconds
   from threadloom.crons where next_run_date is not null`;
 
-/** Indexes: webhook_deliveries_due, webhook_deliveries_failed. */
-const COUNT_WEBHOOKS = `select pending.count::int as pending, failed.count::int as failed, pending.oldest_seconds
-  from (select count(*), coalesce(greatest(0, extract(epoch from now() - min(run_ended_at))), 0)::float8 as oldest_seconds
-    from threadloom.webhook_deliveries where state = 'pending') pending,
-  (select count(*) from threadloom.webhook_deliveries where state = 'failed') failed`;
-
-/** Index: push_notifications_due. */
-const COUNT_PUSHES =
-  "select count(*)::int as pending from threadloom.push_notifications where state = 'pending'";
+/** Indexes: deliveries_due, deliveries_failed. */
+const COUNT_DELIVERIES = `select pending.webhooks::int as pending, failed.count::int as failed, pending.oldest_seconds,
+    pending.pushes::int as pushes
+  from (select count(*) filter (where kind = 'webhook') as webhooks, count(*) filter (where kind = 'push') as pushes,
+      coalesce(greatest(0, extract(epoch from now() - min(run_ended_at) filter (where kind = 'webhook'))), 0)::float8 as oldest_seconds
+    from threadloom.deliveries where state = 'pending') pending,
+  (select count(*) from threadloom.deliveries where state = 'failed' and kind = 'webhook') failed`;
 
 /** The count reads rows. Index: threads_by_expiry. */
 const COUNTED_AT_MOST = 10_000;
@@ -46,7 +44,9 @@ interface ExpiredCounts {
   late_seconds: number;
 }
 
-interface WebhookCounts {
+/** Of webhooks; `pushes`: push notifications that are not delivered. */
+interface DeliveryCounts {
+  pushes: number;
   pending: number;
   failed: number;
   /** Since the first run with an undelivered webhook ended; else 0. */
@@ -97,12 +97,8 @@ export const createStatusRepository = (database: Database) => ({
     return row!;
   },
 
-  async countWebhooks(): Promise<WebhookCounts> {
-    return (await database.query<WebhookCounts>(COUNT_WEBHOOKS))[0]!;
-  },
-
-  async countPushes(): Promise<number> {
-    return (await database.query<{ pending: number }>(COUNT_PUSHES))[0]!.pending;
+  async countDeliveries(): Promise<DeliveryCounts> {
+    return (await database.query<DeliveryCounts>(COUNT_DELIVERIES))[0]!;
   },
 
   async countExpired(): Promise<ExpiredCounts> {

@@ -65,8 +65,7 @@ export interface StatusServiceOptions {
   readiness?: () => string | undefined;
   workers?: () => { max: number; active: number };
   eventStreaming?: () => Metrics["event_streaming"];
-  webhookTries?: () => Metrics["webhook_tries"];
-  pushTries?: () => Metrics["push_tries"];
+  deliveryTries?: () => Record<"webhook" | "push", Metrics["webhook_tries"]> | undefined;
   limits?: () => Metrics["limits"];
   graphProcesses?: () => Metrics["graph_processes"];
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
@@ -130,8 +129,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     const suspects = (await options.countSuspects?.()) ?? 0;
     const { pending, running } = await repository.countUnfinishedRuns();
     const { scheduled, due, late_seconds } = await repository.countCrons();
-    const { pending: undelivered, failed, oldest_seconds } = await repository.countWebhooks();
-    const pushes = await repository.countPushes();
+    const { pending: undelivered, failed, oldest_seconds, pushes } = await repository.countDeliveries();
     const expired = await repository.countExpired();
     return {
       threads: { num_expired: expired.expired, late_seconds: expired.late_seconds },
@@ -197,8 +195,8 @@ export const createStatusService = (options: StatusServiceOptions) => {
       crons: counts?.crons,
       webhooks: counts?.webhooks,
       pushes: counts?.pushes,
-      webhook_tries: options.webhookTries?.(),
-      push_tries: options.pushTries?.(),
+      webhook_tries: options.deliveryTries?.()?.webhook,
+      push_tries: options.deliveryTries?.()?.push,
       event_streaming: options.eventStreaming?.(),
       limits: options.limits?.(),
       workers: worker === undefined ? undefined : { ...worker, available: worker.max - worker.active },

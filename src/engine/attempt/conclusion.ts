@@ -42,7 +42,6 @@ export interface RunEnding {
 export interface EndsOutbox {
   toFinalValues(json: string | undefined, interrupts: string | undefined): FinalValues;
   onRecorded(): void;
-  onPushesDue(): void;
 }
 
 export interface ConclusionParts extends OutcomesParts {
@@ -197,7 +196,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     if (finished === undefined) return undefined;
     records?.lastIsStored();
     final?.onRecorded();
-    if (finished.pushes === true) outbox?.onPushesDue();
+    if (finished.pushes === true) outbox?.onRecorded();
     if (finished.waiting > 0) await letNextStart(run.thread_id);
     storeInputOnce(database, run, logger);
     return {

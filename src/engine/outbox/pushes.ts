@@ -6,7 +6,7 @@ import { newId } from "../../platform/lib/ids.ts";
 import type { RecordPushes } from "../queue/sql/ended.ts";
 import { expectPushes } from "../queue/sql/expect-pushes.ts";
 import { lockThreads } from "../queue/sql/lock-threads.ts";
-import { DUE_NOW, heldCondition, OF_ATTEMPT, sendingOf, type Attempt } from "./sending.ts";
+import { decryptedPush, DUE_NOW, type StoredPush } from "./deliveries.ts";
 
 /** Empty texts: not set. */
 export interface PushConfig {
@@ -29,34 +29,24 @@ export interface SentPush extends PushConfig, PushedTask {}
 
 export const PUSHES_PER_TASK = 10;
 
-const PUSHES = { table: "push_notifications", key: "push_id" } as const;
-const sending = sendingOf(PUSHES);
-
 /** Run metadata is the client's: only `task_id` with the form of an id is one. */
 const TASK_OF_RUN = `case when r.metadata ->> 'task_id' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
       then (r.metadata ->> 'task_id')::uuid else r.run_id end`;
 
-/** Any state → pending. Indexes: runs_pkey, push_notifications_of_task. */
+/** Any state → pending. Indexes: runs_pkey, deliveries_of_task. */
 export const recordPushes: RecordPushes = (ended) => `record_pushes as (
-  update threadloom.push_notifications d set ${DUE_NOW}
+  update threadloom.deliveries d set ${DUE_NOW}
   from ${ended} e join threadloom.runs r on r.thread_id = e.thread_id and r.run_id = e.run_id
   where d.thread_id = e.thread_id and d.task_run_id = ${TASK_OF_RUN})`;
 
-/** Index: push_notifications_pkey. */
-const READ = statement(
-  OF_ATTEMPT,
-  (sql) => `select push_id, thread_id, task_run_id, configuration from threadloom.push_notifications
-  where ${heldCondition(PUSHES, sql)}`,
-);
-
 const OF_TASK = { threadId: "uuid", firstRunId: "uuid" } as const;
 
-/** Index: push_notifications_of_task. */
+/** Index: deliveries_of_task. */
 const LIST = statement(
   OF_TASK,
-  (sql) => `select push_id, configuration from threadloom.push_notifications
+  (sql) => `select delivery_id, configuration from threadloom.deliveries
   where thread_id = ${sql.threadId} and task_run_id = ${sql.firstRunId}
-  order by created_at, push_id limit ${PUSHES_PER_TASK}`,
+  order by created_at, delivery_id limit ${PUSHES_PER_TASK}`,
 );
 
 /** `sentRunId`: if this run has ended already, its end is sent. Index: runs_pkey. */
@@ -64,62 +54,50 @@ const INSERT = statement(
   { ...OF_TASK, pushId: "uuid", configuration: "text", receiver: "text", sentRunId: "uuid" },
   (
     sql,
-  ) => `insert into threadloom.push_notifications (push_id, thread_id, task_run_id, configuration, caller, receiver, state)
-  select ${sql.pushId}, r.thread_id, r.run_id, ${sql.configuration}, coalesce(r.caller, ''), ${sql.receiver},
+  ) => `insert into threadloom.deliveries (delivery_id, kind, thread_id, task_run_id, configuration, caller, receiver, state)
+  select ${sql.pushId}, 'push', r.thread_id, r.run_id, ${sql.configuration}, coalesce(r.caller, ''), ${sql.receiver},
     case when exists (select from threadloom.runs sent where sent.thread_id = ${sql.threadId}
       and sent.run_id = ${sql.sentRunId} and sent.status not in ('pending', 'running')) then 'pending' else 'idle' end
   from threadloom.runs r where r.thread_id = ${sql.threadId} and r.run_id = ${sql.firstRunId}
   returning state`,
 );
 
-/** Index: push_notifications_pkey. */
+/** Index: deliveries_pkey. */
 const REPLACE = statement(
   { threadId: "uuid", pushId: "uuid", configuration: "text", receiver: "text" },
-  (
-    sql,
-  ) => `update threadloom.push_notifications set configuration = ${sql.configuration}, receiver = ${sql.receiver}
-  where thread_id = ${sql.threadId} and push_id = ${sql.pushId}`,
+  (sql) => `update threadloom.deliveries set configuration = ${sql.configuration}, receiver = ${sql.receiver}
+  where thread_id = ${sql.threadId} and delivery_id = ${sql.pushId}`,
 );
 
-/** Indexes: push_notifications_pkey, threads_pkey. */
+/** Indexes: deliveries_pkey, threads_pkey. */
 const DELETE = statement(
   { threadId: "uuid", pushId: "uuid", visible: "fragment" },
-  (sql) => `delete from threadloom.push_notifications d using threadloom.threads t
-  where d.thread_id = ${sql.threadId} and d.push_id = ${sql.pushId} and t.thread_id = ${sql.threadId} and ${sql.visible}`,
+  (sql) => `delete from threadloom.deliveries d using threadloom.threads t
+  where d.thread_id = ${sql.threadId} and d.delivery_id = ${sql.pushId} and t.thread_id = ${sql.threadId} and ${sql.visible}`,
 );
 
-interface StoredRow {
-  push_id: string;
-  configuration: string;
-}
+export const toSentPush = (row: StoredPush): SentPush => ({
+  ...(JSON.parse(row.configuration) as PushConfig),
+  threadId: row.thread_id,
+  firstRunId: row.task_run_id,
+});
+
+type StoredRow = Pick<StoredPush, "delivery_id" | "configuration">;
 
 /** Push notifications of tasks: a row is a configuration and, once a run has ended, its delivery. */
 export const createPushes = (database: Database) => {
   const { encryption } = database;
   const configOf = (row: StoredRow): PushConfig =>
-    JSON.parse(encryption.decrypted("push_notifications", row).configuration) as PushConfig;
+    JSON.parse(decryptedPush(database, row).configuration) as PushConfig;
   const rowsOf = async (
     queryable: Queryable,
     { threadId, firstRunId }: PushedTask,
   ): Promise<{ pushId: string; config: PushConfig }[]> => {
     const rows = await LIST.query<StoredRow>(queryable, { threadId, firstRunId });
-    return rows.map((row) => ({ pushId: row.push_id, config: configOf(row) }));
+    return rows.map((row) => ({ pushId: row.delivery_id, config: configOf(row) }));
   };
 
   return {
-    ...sending(database, (reason, id) =>
-      encryption.stored("push_notifications", "last_error", reason, { push_id: id }),
-    ),
-
-    /** Undefined if this process no longer holds the delivery. Throws an `EncryptionError`. */
-    async read(attempt: Attempt): Promise<SentPush | undefined> {
-      const [row] = await READ.query<StoredRow & { thread_id: string; task_run_id: string }>(
-        database,
-        attempt,
-      );
-      return row && { ...configOf(row), threadId: row.thread_id, firstRunId: row.task_run_id };
-    },
-
     /** The oldest first. */
     async list(task: PushedTask): Promise<PushConfig[]> {
       return (await rowsOf(database, task)).map(({ config }) => config);
@@ -142,8 +120,8 @@ export const createPushes = (database: Database) => {
         const pushId = former?.pushId ?? newId();
         const stored = {
           ...{ threadId, pushId, receiver: storedReceiver(encryption, config.url) },
-          configuration: encryption.stored("push_notifications", "configuration", JSON.stringify(config), {
-            push_id: pushId,
+          configuration: encryption.stored("deliveries", "configuration", JSON.stringify(config), {
+            delivery_id: pushId,
           }),
         };
         if (former !== undefined) {

@@ -177,17 +177,37 @@ interface StoreItemsTable {
   updated_at: Timestamp;
 }
 
-/** See engine/outbox/README.md. */
-interface WebhookDeliveriesTable {
-  run_id: string;
+/** See engine/outbox/README.md. The columns of the other kind are null. */
+interface DeliveriesTable {
+  /** Of a webhook: its run's. */
+  delivery_id: string;
+  kind: "webhook" | "push";
   thread_id: string;
+  /** As `runs.caller`; empty: no named caller. */
+  caller: ColumnType<string, string | undefined, string>;
+  /** A host, or a digest of the address; empty for this server's own routes. */
+  receiver: string;
+  /** `idle`: no run of the task has ended since the push notification was configured. */
+  state: "idle" | "pending" | "delivered" | "failed";
+  /** The fence. */
+  attempts: number;
+  failures: number;
+  /** The time to send next. During sending: the time at which the sender counts as dead. */
+  due_at: Timestamp;
+  give_up_at: Timestamp;
+  last_attempt_at: NullableTimestamp;
+  last_status: number | null;
+  last_error: string | null;
+  settled_at: NullableTimestamp;
+  created_at: Timestamp;
+  /** The first run of a push notification's task. */
+  task_run_id: string;
+  /** JSON of a `PushConfig` (engine/outbox/pushes.ts). */
+  configuration: string;
+  run_id: string;
   assistant_id: string;
   graph_id: string;
   url: string;
-  /** A host, or a digest of `url`; empty for this server's own routes. */
-  receiver: string;
-  /** As `runs.caller`; empty: no named caller. */
-  caller: ColumnType<string, string | undefined, string>;
   /** An `EndStatus` of engine/queue/attempts.ts. */
   run_status: string;
   error: JsonObject | null;
@@ -203,40 +223,6 @@ interface WebhookDeliveriesTable {
   /** JSON, as engine/queue/final-values.ts stores it; null: the run had none, or they were too large. */
   final_values: Buffer | null;
   values_omitted: boolean;
-  state: "pending" | "delivered" | "failed";
-  /** The fence. Each claim and each replay increments the number. */
-  attempts: number;
-  failures: number;
-  /** The time to send next. During sending: the time at which the sender counts as dead. */
-  due_at: Timestamp;
-  give_up_at: Timestamp;
-  last_attempt_at: NullableTimestamp;
-  last_status: number | null;
-  last_error: string | null;
-  settled_at: NullableTimestamp;
-}
-
-interface PushNotificationsTable {
-  push_id: string;
-  thread_id: string;
-  /** The first run of the task. */
-  task_run_id: string;
-  /** JSON of a `PushConfig` (engine/outbox/pushes.ts). */
-  configuration: string;
-  /** As in `webhook_deliveries`, like the columns below. */
-  caller: string;
-  receiver: string;
-  /** `idle`: no run of the task has ended since the configuration was made. */
-  state: Generated<"idle" | "pending" | "delivered" | "failed">;
-  attempts: Generated<number>;
-  failures: Generated<number>;
-  due_at: Timestamp;
-  give_up_at: Timestamp;
-  last_attempt_at: NullableTimestamp;
-  last_status: number | null;
-  last_error: string | null;
-  settled_at: NullableTimestamp;
-  created_at: Timestamp;
 }
 
 export interface Tables {
@@ -249,8 +235,7 @@ export interface Tables {
   encryption_keys: EncryptionKeysTable;
   crons: CronsTable;
   store_items: StoreItemsTable;
-  webhook_deliveries: WebhookDeliveriesTable;
-  push_notifications: PushNotificationsTable;
+  deliveries: DeliveriesTable;
 }
 
 export type AssistantRow = Omit<Selectable<AssistantsTable>, "defaults">;
@@ -272,6 +257,6 @@ export type EndedRun = Pick<
 >;
 export type CronRow = Selectable<CronsTable>;
 export type ApiKeyRow = Selectable<ApiKeysTable>;
-export type WebhookDeliveryRow = Selectable<WebhookDeliveriesTable>;
+export type DeliveryRow = Selectable<DeliveriesTable>;
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

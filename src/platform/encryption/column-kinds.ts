@@ -137,7 +137,7 @@ export const bytesColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn
 
 /**
  * Encrypts the address, because it may hold a token. The statement that ends the run needs the digest of the receiver
- * (engine/outbox/record.ts).
+ * (engine/outbox/deliveries.ts).
  */
 export const addressColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, string> => {
   const encrypted = (cipher: Cipher, address: string, place: string): string =>

@@ -28,8 +28,8 @@ export interface RunIdKey {
   run_id: string;
 }
 export interface RunKey extends AssistantKey, ThreadKey, RunIdKey {}
-export interface PushKey {
-  push_id: string;
+export interface DeliveryKey {
+  delivery_id: string;
 }
 export interface EventKey extends RunIdKey {
   seq: number;
@@ -64,7 +64,7 @@ const ofThread = (name: string, key: ThreadKey): string => placeOf("threads", na
 const ofRun = (name: string, key: RunIdKey): string => placeOf("runs", name, key.run_id);
 const ofCron = (name: string, key: CronKey): string => placeOf("crons", name, key.cron_id);
 const ofWebhook = (key: RunIdKey): string => `webhook ${key.run_id}`;
-const ofPush = (key: PushKey): string => `push ${key.push_id}`;
+const ofDelivery = (name: string) => (key: DeliveryKey) => `delivery ${name} ${key.delivery_id}`;
 
 /** The database copies values between assistants and their versions. */
 const ASSISTANT = {
@@ -138,14 +138,14 @@ export const ENCRYPTED_COLUMNS = {
     spans: textColumn(({ run_id: id, attempt, part }: TracePartKey) => `trace ${id} ${attempt} ${part}`),
   },
   // A delivery copies its run, or the error that was encrypted for the thread.
-  webhook_deliveries: {
+  deliveries: {
     error: jsonColumn(WHOLE_JSON, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
     ...OF_RUN,
     url: textColumn(ofWebhook),
-    last_error: textColumn(ofWebhook),
+    last_error: textColumn(ofDelivery("last_error")),
+    configuration: textColumn(ofDelivery("configuration")),
     final_values: bytesColumn((key: ThreadKey) => `values ${key.thread_id}`),
   },
-  push_notifications: { configuration: textColumn(ofPush), last_error: textColumn(ofPush) },
   checkpoint_elements: {
     elements: textColumn(
       ({ list, position }: { list: number; position: number }) => `elements ${list} ${position}`,

@@ -7,7 +7,7 @@ import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 import { taskNotFound } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { Task } from "../calls/tasks.ts";
-import type { ResolveName } from "../webhooks/names.ts";
+import type { ResolveName } from "../webhooks/request.ts";
 import { webhookRefusal } from "../webhooks/url-rules.ts";
 import type { AgentRequest, Version } from "./request.ts";
 

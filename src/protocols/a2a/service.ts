@@ -1,5 +1,5 @@
+import type { SendResult } from "../../engine/outbox/dispatcher.ts";
 import type { SentPush } from "../../engine/outbox/pushes.ts";
-import type { SendResult } from "../../engine/outbox/tries.ts";
 import type { CallService } from "../calls/service.ts";
 import type { CardParts } from "./card.ts";
 import type { PushParts } from "./push-configs.ts";

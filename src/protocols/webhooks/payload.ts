@@ -1,16 +1,16 @@
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { SentDelivery } from "../../engine/outbox/deliveries.ts";
+import type { SentWebhook } from "../../engine/outbox/deliveries.ts";
 import { fromFinalValues } from "../../engine/queue/final-values.ts";
 import { shownKwargs } from "../../api/runs/record.ts";
 
 /** `rollback` is the hosted service's word for a run without a record. */
 export const shownStatus = (status: string): string => (status === "rolled-back" ? "rollback" : status);
 
-/** engine/outbox/record.ts does not even read much longer inputs. */
+/** engine/outbox/deliveries.ts does not even read much longer inputs. */
 const KWARGS_CHARACTERS_AT_MOST = 4_000_000;
 
-const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject; omitted: string[] } => {
+const kwargsOf = ({ kwargs: asked, ...row }: SentWebhook): { kwargs: JsonObject; omitted: string[] } => {
   const kwargs = asked === null ? undefined : (shownKwargs({ ...row, kwargs: asked }) as JsonObject);
   if (kwargs !== undefined && JSON.stringify(kwargs).length <= KWARGS_CHARACTERS_AT_MOST)
     return { kwargs, omitted: [] };
@@ -22,7 +22,7 @@ const kwargsOf = ({ kwargs: asked, ...row }: SentDelivery): { kwargs: JsonObject
  * large.
  */
 export const payloadOf = (
-  row: SentDelivery,
+  row: SentWebhook,
   { sentAt, allowedFields }: { sentAt: Date; allowedFields: readonly string[] | undefined },
 ): Buffer => {
   const { kwargs, omitted } = kwargsOf(row);

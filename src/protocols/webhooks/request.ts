@@ -1,21 +1,44 @@
-import {
-  Agent as HttpAgent,
-  request as httpRequest,
-  type ClientRequest,
-  type IncomingMessage,
-} from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { lookup, Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
+import { LATE_ANSWER } from "../../engine/outbox/dispatcher.ts";
 import { sqlState } from "../../platform/domain/errors.ts";
-import { LATE_ANSWER } from "../../engine/outbox/tries.ts";
 import { hostOf } from "./url-rules.ts";
-import type { ResolveName } from "./names.ts";
+
+export interface ResolvedAddress {
+  address: string;
+  family: 4 | 6;
+}
+
+/** Rejects without addresses. */
+export type ResolveName = (name: string) => Promise<ResolvedAddress[]>;
+
+const DNS_TIMEOUT_MS = 2_000;
+const DNS_TRIES = 2;
+
+/**
+ * `internal`: only the operating system knows names of the private network. Its look-ups hold one of the process's four
+ * threads each, so public names are resolved by plain DNS.
+ */
+export const createResolveName = (internal: boolean): ResolveName => {
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
+  if (internal) return async (name) => (await lookup(name, { all: true })) as ResolvedAddress[];
+  return async (name) => {
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const found: ResolvedAddress[] = [];
+    if (v4.status === "fulfilled")
+      found.push(...v4.value.map((address) => ({ address, family: 4 as const })));
+    if (v6.status === "fulfilled")
+      found.push(...v6.value.map((address) => ({ address, family: 6 as const })));
+    if (found.length === 0) throw v4.status === "rejected" ? v4.reason : new Error("no address");
+    return found;
+  };
+};
 
 export interface Post {
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** See addresses.ts; undefined for the server's own address, which callers can't choose. */
+  /** See url-rules.ts; undefined for the server's own address, which callers can't choose. */
   refusalOf?: ((address: string) => string | undefined) | undefined;
   resolveName: ResolveName;
   /** For all steps together. */
@@ -37,15 +60,15 @@ const BODY_MS_AT_MOST = 2_000;
 /** No connection was opened. */
 class RefusedAddressError extends Error {}
 
+const CLOSED = "The receiver closed the connection before it answered.";
+const UNREACHABLE = "The receiver can't be reached.";
+const UNKNOWN = "The name of the receiver is not known.";
 const REASONS: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "The receiver refused the connection."],
-  ["ECONNRESET", "The receiver closed the connection before it answered."],
-  ["EPIPE", "The receiver closed the connection before it answered."],
-  ["EHOSTUNREACH", "The receiver can't be reached."],
-  ["ENETUNREACH", "The receiver can't be reached."],
-  ["ETIMEDOUT", LATE_ANSWER],
-  ["ENOTFOUND", "The name of the receiver is not known."],
-  ["ENODATA", "The name of the receiver is not known."],
+  ...["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].map((code) => [code, CLOSED] as const),
+  ...["EHOSTUNREACH", "ENETUNREACH"].map((code) => [code, UNREACHABLE] as const),
+  ...["ENOTFOUND", "ENODATA"].map((code) => [code, UNKNOWN] as const),
+  ...["ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"].map((code) => [code, LATE_ANSWER] as const),
 ]);
 
 /** Certificate errors of OpenSSL and Node. */
@@ -55,17 +78,13 @@ const reasonOf = (error: unknown): string => {
   if (error instanceof RefusedAddressError) return error.message;
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error];
   const code = sqlState(first) ?? "";
+  const { name, message } = first as Error;
+  if (name === "HTTPParserError" || name === "HeadersOverflowError" || message === "bad upgrade")
+    return "The receiver's answer is no HTTP answer.";
   const known = REASONS.get(code);
   if (known !== undefined) return known;
   if (CERTIFICATE.test(code)) return `The receiver's certificate is refused (${code}).`;
-  if (code.startsWith("HPE_")) return `The receiver's answer is no HTTP (${code}).`;
   return /^[A-Z_0-9]{1,40}$/.test(code) ? `The request failed (${code}).` : "The request failed.";
-};
-
-/** Seconds; dates are ignored, because clocks differ. */
-const retryAfterOf = ({ headers }: IncomingMessage): number | undefined => {
-  const text = headers["retry-after"] ?? "";
-  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 };
 
 /**
@@ -73,83 +92,49 @@ const retryAfterOf = ({ headers }: IncomingMessage): number | undefined => {
  * refuses the name.
  */
 const checkedLookup =
-  (resolveName: ResolveName, refusalOf: NonNullable<Post["refusalOf"]>): LookupFunction =>
-  (name, options, callback) => {
+  ({ resolveName, refusalOf }: Post): LookupFunction =>
+  (name, _options, callback) => {
     resolveName(name).then(
       (found) => {
-        for (const { address } of found) {
-          const refusal = refusalOf(address);
-          if (refusal !== undefined)
-            return callback(new RefusedAddressError(`'${name}' stands for ${refusal}.`), []);
-        }
-        const [first] = found;
-        if (options.all === true) callback(null, found);
-        else callback(null, first?.address ?? "", first?.family);
+        const refusal = found.map(({ address }) => refusalOf?.(address)).find((each) => each !== undefined);
+        if (refusal === undefined) callback(null, found);
+        else callback(new RefusedAddressError(`'${name}' stands for ${refusal}.`), []);
       },
       (error: unknown) => callback(error as NodeJS.ErrnoException, []),
     );
   };
 
-const open = ({ url, headers, body, refusalOf, resolveName }: Post): ClientRequest => {
-  const secure = url.protocol === "https:";
-  const host = hostOf(url);
-  // If the host is an address, the socket calls no lookup.
-  const refusal = isIP(host) === 0 ? undefined : refusalOf?.(host);
-  if (refusal !== undefined) throw new RefusedAddressError(`'${host}' is ${refusal}.`);
-  const options = {
-    method: "POST",
-    headers: { ...headers, "content-length": String(body.length) },
-    // No connection is kept, so that each one is checked. An own agent ignores the process's proxy settings.
-    agent: secure ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }),
-    ...(refusalOf === undefined ? {} : { lookup: checkedLookup(resolveName, refusalOf) }),
-  };
-  return secure ? httpsRequest(url, { ...options, rejectUnauthorized: true }) : httpRequest(url, options);
-};
-
 /** Follows no redirects. Never rejects. */
-export const post = (options: Post): Promise<PostResult> =>
-  new Promise((resolve) => {
-    const { body, timeoutMs, signal } = options;
-    let request: ClientRequest | undefined;
-    let answered: PostResult | undefined;
-    const settle = (result: PostResult): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", abort);
-      request?.destroy();
-      resolve(result);
-    };
-    const abort = (): void => settle(answered ?? { kind: "aborted" });
-    const late = (): void => settle(answered ?? { kind: "unanswered", reason: LATE_ANSWER });
-    let timer = setTimeout(late, timeoutMs);
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort);
-    try {
-      request = open(options);
-      // A destroyed socket may emit an error after the result.
-      request.on("error", (error) => settle(answered ?? { kind: "unanswered", reason: reasonOf(error) }));
-      request.on("response", (response) => {
-        answered = {
-          kind: "answered",
-          status: response.statusCode ?? 0,
-          retryAfter: retryAfterOf(response),
-        };
-        clearTimeout(timer);
-        timer = setTimeout(late, Math.min(BODY_MS_AT_MOST, timeoutMs));
-        let bytes = 0;
-        response.on("data", (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > BODY_BYTES_AT_MOST) late();
-        });
-        response.on("end", late);
-        response.on("error", late);
-        response.on("close", late);
-      });
-      request.on("upgrade", (_response, socket) => {
-        socket.destroy();
-        settle({ kind: "unanswered", reason: "The receiver's answer is no HTTP answer." });
-      });
-      request.end(body);
-    } catch (error) {
-      settle({ kind: "unanswered", reason: reasonOf(error) });
-    }
+export const post = async (options: Post): Promise<PostResult> => {
+  const { url, headers, body, refusalOf, timeoutMs } = options;
+  const { Agent, request } = await import("undici");
+  // No connection is kept, so that each one is checked. An own agent ignores the process's proxy and TLS settings.
+  const dispatcher = new Agent({
+    pipelining: 0,
+    connect: { rejectUnauthorized: true, ...(refusalOf && { lookup: checkedLookup(options) }) },
   });
+  const late = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([options.signal, late]);
+  try {
+    const host = hostOf(url);
+    // If the host is an address, the socket calls no lookup.
+    const refusal = isIP(host) === 0 ? undefined : refusalOf?.(host);
+    if (refusal !== undefined) throw new RefusedAddressError(`'${host}' is ${refusal}.`);
+    const response = await request(url, { method: "POST", headers, body, dispatcher, signal });
+    // Seconds; dates are ignored, because clocks differ.
+    const retryAfter = String(response.headers["retry-after"] ?? "");
+    // Receivers that write after their status must not find a closed connection.
+    const rest = AbortSignal.any([options.signal, AbortSignal.timeout(Math.min(BODY_MS_AT_MOST, timeoutMs))]);
+    await response.body.dump({ limit: BODY_BYTES_AT_MOST, signal: rest }).catch(() => undefined);
+    return {
+      kind: "answered",
+      status: response.statusCode,
+      retryAfter: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined,
+    };
+  } catch (error) {
+    if (options.signal.aborted) return { kind: "aborted" };
+    return { kind: "unanswered", reason: late.aborted ? LATE_ANSWER : reasonOf(error) };
+  } finally {
+    void dispatcher.destroy().catch(() => undefined);
+  }
+};

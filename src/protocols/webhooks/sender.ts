@@ -1,15 +1,37 @@
+import { createHmac } from "node:crypto";
 import { OWN_WEBHOOK_HEADER } from "../../http/own-webhooks.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
-import { SEND_SECONDS_AT_MOST } from "../../engine/outbox/dispatcher.ts";
-import type { SentDelivery } from "../../engine/outbox/deliveries.ts";
-import type { SendResult } from "../../engine/outbox/tries.ts";
+import { SEND_SECONDS_AT_MOST, type SendResult } from "../../engine/outbox/dispatcher.ts";
+import type { SentWebhook } from "../../engine/outbox/deliveries.ts";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
-import { refusalOf } from "./addresses.ts";
-import type { ResolveName } from "./names.ts";
 import { payloadOf } from "./payload.ts";
-import { post, type PostResult } from "./request.ts";
-import { signatureOf } from "./signature.ts";
-import { ownRouteOf, webhookRefusal } from "./url-rules.ts";
+import { post, type PostResult, type ResolveName } from "./request.ts";
+import { ownRouteOf, refusalOf, webhookRefusal } from "./url-rules.ts";
+
+/** Standard Webhooks' prefix of a base64 secret. */
+const ENCODED = "whsec_";
+
+const keyOf = (secret: string): Buffer =>
+  secret.startsWith(ENCODED)
+    ? Buffer.from(secret.slice(ENCODED.length), "base64")
+    : Buffer.from(secret, "utf8");
+
+/**
+ * Standard Webhooks 1.0: `v1,` and base64 of HMAC-SHA256 over id, seconds and body, joined by dots. One signature per
+ * secret lets receivers rotate secrets.
+ */
+export const signatureOf = (
+  secrets: readonly string[],
+  { id, timestamp, body }: { id: string; timestamp: number; body: Buffer },
+): string | undefined =>
+  secrets.length === 0
+    ? undefined
+    : secrets
+        .map((secret) =>
+          createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest("base64"),
+        )
+        .map((signature) => `v1,${signature}`)
+        .join(" ");
 
 export interface WebhookSenderParts {
   config: WebhookConfig;
@@ -49,7 +71,7 @@ export const resultOf = (result: PostResult): SendResult => {
 export const createWebhookSender = (parts: WebhookSenderParts) => {
   const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs = TIMEOUT_MS } = parts;
 
-  return async (row: SentDelivery, signal: AbortSignal): Promise<SendResult> => {
+  return async (row: SentWebhook, signal: AbortSignal): Promise<SendResult> => {
     // The rules may have changed since the run's creation.
     const refusal = webhookRefusal(row.url, config);
     if (refusal !== undefined) return { ...failed(`'webhook' ${refusal}.`), isOurs: true };

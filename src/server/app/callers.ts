@@ -25,7 +25,7 @@ export const createCallers = (
     calls,
     a2a: createA2aService({
       calls,
-      push: push && { ...push, config: webhooks, onDue: () => push.dispatcher.wake() },
+      push: push && { ...push, config: webhooks },
       security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
     }),
     agui: createAgUiService({ database, authorize, calls }),

@@ -153,7 +153,6 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   // The dispatcher closes after the runs, because it receives their ends, and before the routes, because some receive
   // webhooks.
   if (webhooks.dispatcher !== undefined) lifecycle.closing(webhooks.dispatcher);
-  if (webhooks.push !== undefined) lifecycle.closing(webhooks.push.dispatcher);
   const { worker } = execution;
   // Closes before the routes, so that runs end or are handed back while their readers are connected.
   let left: RunsLeft = {};
@@ -166,7 +165,6 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   worker.open();
   if (config.role !== "api") services.scheduler.open();
   webhooks.dispatcher?.open();
-  webhooks.push?.dispatcher.open();
 
   return {
     app,

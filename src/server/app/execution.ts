@@ -122,10 +122,7 @@ export const openExecution = async (
     concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
     leaseSeconds: config.leaseSeconds,
     heartbeat,
-    onDeliveriesDue() {
-      webhooks.outbox?.onRecorded();
-      webhooks.outbox?.onPushesDue();
-    },
+    onDeliveriesDue: () => webhooks.outbox?.onRecorded(),
     faults,
     logger,
   };

@@ -3,7 +3,7 @@ import { startEventRetention } from "../../engine/events/retention.ts";
 import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { startTraceRetention } from "../../engine/traces/retention.ts";
 import { createDeliveries } from "../../engine/outbox/deliveries.ts";
-import { startOutboxRetention } from "../../engine/outbox/retention.ts";
+import { startOutboxRetention } from "../../engine/outbox/dispatcher.ts";
 import { startItemExpiry } from "../../api/store/service.ts";
 import { startRetention } from "../../api/threads/upkeep/retention.ts";
 import { startMovingContents } from "../../state/checkpoints/upkeep/object-sweeps.ts";

@@ -1,13 +1,11 @@
-import { createDispatcher, type Dispatcher } from "../../engine/outbox/dispatcher.ts";
-import { createDeliveries, type Deliveries } from "../../engine/outbox/deliveries.ts";
+import { createDispatcher, type Dispatcher, type SendResult } from "../../engine/outbox/dispatcher.ts";
+import { createDeliveries, recordDeliveries, type Deliveries } from "../../engine/outbox/deliveries.ts";
 import { createPushes, recordPushes, type Pushes, type SentPush } from "../../engine/outbox/pushes.ts";
-import type { SendResult } from "../../engine/outbox/tries.ts";
 import { toFinalValues } from "../../engine/queue/final-values.ts";
-import { recordDeliveries } from "../../engine/outbox/record.ts";
 import { webhookHeaders, webhooksWarning } from "../../graphs/project/webhooks.ts";
 import type { RecordEnds, RecordPushes } from "../../engine/queue/sql/ended.ts";
 import type { EndsOutbox } from "../../engine/attempt/conclusion.ts";
-import { createResolveName, type ResolveName } from "../../protocols/webhooks/names.ts";
+import { createResolveName, type ResolveName } from "../../protocols/webhooks/request.ts";
 import { createWebhookSender } from "../../protocols/webhooks/sender.ts";
 import { createWebhookCheck } from "../../protocols/webhooks/url-rules.ts";
 import type { Foundation } from "./foundation.ts";
@@ -21,7 +19,7 @@ export interface Webhooks {
   recordPushes: RecordPushes | undefined;
   outbox: EndsOutbox | undefined;
   dispatcher: Dispatcher | undefined;
-  push: { pushes: Pushes; dispatcher: Dispatcher; resolveName: ResolveName } | undefined;
+  push: { pushes: Pushes; onDue(): void; resolveName: ResolveName } | undefined;
 }
 
 const DISABLED = {
@@ -48,31 +46,25 @@ export const createWebhooks = (
   const resolveName = createResolveName(webhooks.allowsLoopback || webhooks.allowsPrivate);
   const dispatcher = createDispatcher({
     deliveries,
-    send: createWebhookSender({
-      config: webhooks,
-      headers: webhookHeaders(webhooks, environment),
-      secrets: config.webhookSecrets,
-      resolveName,
-      ownAddress,
-      mountPrefix: foundation.http.mountPrefix,
-    }),
+    send: {
+      webhook: createWebhookSender({
+        config: webhooks,
+        headers: webhookHeaders(webhooks, environment),
+        secrets: config.webhookSecrets,
+        resolveName,
+        ownAddress,
+        mountPrefix: foundation.http.mountPrefix,
+      }),
+      push: sendPush,
+    },
     // A worker has no routes.
     own: config.role !== "worker",
     faults,
     logger,
   });
-  const pushes = createPushes(database);
-  const pushDispatcher = createDispatcher({
-    words: { name: "push notification", id: "push_id" },
-    ...{ deliveries: pushes, send: sendPush, own: true, faults, logger },
-  });
-  const outbox = {
-    toFinalValues,
-    onRecorded: () => dispatcher.wake(),
-    onPushesDue: () => pushDispatcher.wake(),
-  };
+  const outbox = { toFinalValues, onRecorded: () => dispatcher.wake() };
   return {
     ...{ checkWebhook, deliveries, recordEnds: recordDeliveries, recordPushes, outbox, dispatcher },
-    push: { pushes, dispatcher: pushDispatcher, resolveName },
+    push: { pushes: createPushes(database), onDue: () => dispatcher.wake(), resolveName },
   };
 };

@@ -40,30 +40,24 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
       ["part", "int"],
     ],
   },
-  webhook_deliveries: {
-    key: [["run_id", "uuid"]],
-    also: OF_RUN,
+  deliveries: {
+    key: [["delivery_id", "uuid"]],
+    also: { ...OF_RUN, run_id: "t.run_id" },
     digests: ["receiver"],
+    // The walk compares the numbers of decrypted and encrypted values, so each value is encrypted again.
     special: (row) => ({
       receiver(_, encryption) {
-        const key = { run_id: textOf(row, "run_id") };
-        const url = encryption.decryptedValue("webhook_deliveries", "url", textOf(row, "url"), key);
-        // The statement that ends a run takes the digest from `runs.webhook`. Decrypts and encrypts once each, because
-        // the walk compares the two counts.
-        return encryption.stored("runs", "webhook", url, key).split(" ", 2)[1] ?? "";
-      },
-    }),
-  },
-  push_notifications: {
-    key: [["push_id", "uuid"]],
-    digests: ["receiver"],
-    special: (row) => ({
-      receiver(_, encryption) {
-        const key = { push_id: textOf(row, "push_id") };
+        const key = { delivery_id: textOf(row, "delivery_id") };
+        const url = row["url"];
+        if (typeof url === "string") {
+          // The statement that ends a run takes the digest from `runs.webhook`.
+          const ofRun = { run_id: key.delivery_id };
+          const address = encryption.decryptedValue("deliveries", "url", url, ofRun);
+          return encryption.stored("runs", "webhook", address, ofRun).split(" ", 2)[1] ?? "";
+        }
         const stored = textOf(row, "configuration");
-        const config = encryption.decryptedValue("push_notifications", "configuration", stored, key);
-        // The walk compares the numbers of decrypted and encrypted values.
-        encryption.stored("push_notifications", "configuration", config, key);
+        const config = encryption.decryptedValue("deliveries", "configuration", stored, key);
+        encryption.stored("deliveries", "configuration", config, key);
         return storedReceiver(encryption, (JSON.parse(config) as { url: string }).url);
       },
     }),

@@ -172,8 +172,8 @@ test("push notifications are counted while they wait", async () => {
   expect((await scrape()).get("threadloom_pushes_pending")).toBe(0);
   await query(
     server,
-    `insert into threadloom.push_notifications (push_id, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
-     select gen_random_uuid(), thread_id, run_id, '{}', '', '', state, now() + interval '1 hour'
+    `insert into threadloom.deliveries (delivery_id, kind, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
+     select gen_random_uuid(), 'push', thread_id, run_id, '{}', '', '', state, now() + interval '1 hour'
      from threadloom.runs, unnest(array['idle', 'pending', 'pending', 'delivered']) as state`,
   );
   const samples = await scrape();

@@ -42,7 +42,7 @@ beforeAll(async () => {
   await query(server, WATCH);
 });
 beforeEach(async () => {
-  await query(server, "truncate threadloom.truly_ended, threadloom.webhook_deliveries");
+  await query(server, "truncate threadloom.truly_ended, threadloom.deliveries");
 });
 afterEach(async () => {
   await api.post("/runs/cancel", { status: "all" });
@@ -66,7 +66,7 @@ const expectEnds = async (expected: Record<string, string>): Promise<void> => {
   });
   const recorded = await query<{ run_id: string; status: string }>(
     server,
-    "select run_id, run_status as status from threadloom.webhook_deliveries",
+    "select run_id, run_status as status from threadloom.deliveries",
   );
   const trulyEnded = await query<{ run_id: string; status: string | null }>(
     server,
@@ -102,7 +102,7 @@ describe("a run's end is recorded with it, and published once:", () => {
     await expectEnds({ [run.run_id]: status });
     const [recorded] = await query<{ error: object | null }>(
       server,
-      "select error from threadloom.webhook_deliveries",
+      "select error from threadloom.deliveries",
     );
     expect(recorded?.error === null).toBe(status === "success");
   });
@@ -138,7 +138,7 @@ describe("a run's end is recorded with it, and published once:", () => {
   test("deleted with its thread, running and waiting; one that had ended does not end again", async () => {
     const threadId = await api.aThread();
     await api.aFinishedRun(threadId, COUNT);
-    await query(server, "truncate threadloom.truly_ended, threadloom.webhook_deliveries");
+    await query(server, "truncate threadloom.truly_ended, threadloom.deliveries");
     const { running, waiting } = await twoRuns(threadId);
     await api.remove(`/threads/${threadId}`);
     await expectEnds({ [running]: "deleted", [waiting]: "deleted" });
@@ -203,7 +203,7 @@ test("an end whose record can't be stored does not happen", async () => {
   await query(
     server,
     `create function threadloom.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
-     create trigger refuse before insert on threadloom.webhook_deliveries
+     create trigger refuse before insert on threadloom.deliveries
        for each row execute function threadloom.refuse();`,
   );
   try {
@@ -211,6 +211,6 @@ test("an end whose record can't be stored does not happen", async () => {
     expect((await api.remove(`/threads/${threadId}`)).status).toBe(500);
     expect(await api.untilRunIs(threadId, run.run_id, "pending")).toMatchObject({ status: "pending" });
   } finally {
-    await query(server, "drop trigger refuse on threadloom.webhook_deliveries");
+    await query(server, "drop trigger refuse on threadloom.deliveries");
   }
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await opened.close();
 });
-beforeEach(() => database.query("truncate threadloom.threads, threadloom.webhook_deliveries cascade"));
+beforeEach(() => database.query("truncate threadloom.threads, threadloom.deliveries cascade"));
 
 /** PostgreSQL refuses writes and row locks in such a transaction. */
 const readOnly = <Result>(ask: (queue: Queue) => Promise<Result>): Promise<Result> =>
@@ -37,9 +37,9 @@ const findToRecover = (): Promise<ToRecover> => writingNothing((queue) => queue.
 
 const addDelivery = (state: string, dueIn: number) =>
   database.query(
-    `insert into threadloom.webhook_deliveries (run_id, thread_id, assistant_id, graph_id, url, receiver, run_status,
+    `insert into threadloom.deliveries (delivery_id, kind, thread_id, assistant_id, graph_id, url, receiver, run_status,
        metadata, config, context, multitask_strategy, values_omitted, run_created_at, run_ended_at, state, due_at)
-     values ($1, $1, $1, 'test', 'https://a.example', 'a.example', 'success', '{}', '{}', '{}', 'enqueue', false, now(), now(), $2,
+     values ($1, 'webhook', $1, $1, 'test', 'https://a.example', 'a.example', 'success', '{}', '{}', '{}', 'enqueue', false, now(), now(), $2,
        now() + make_interval(secs => $3))`,
     [newId(), state, dueIn],
   );
@@ -84,8 +84,8 @@ describe("the poll finds", () => {
     const { runId, threadId } = await opened.aRun({ status: "success" });
     const addPush = (state: string, dueIn: number) =>
       database.query(
-        `insert into threadloom.push_notifications (push_id, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
-         values ($1, $2, $3, '{}', '', 'a.example', $4, now() + make_interval(secs => $5))`,
+        `insert into threadloom.deliveries (delivery_id, kind, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
+         values ($1, 'push', $2, $3, '{}', '', 'a.example', $4, now() + make_interval(secs => $5))`,
         [newId(), threadId, runId, state, dueIn],
       );
     for (const state of ["idle", "delivered", "failed"]) await addPush(state, -60);

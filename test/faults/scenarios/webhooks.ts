@@ -26,7 +26,7 @@ const sentAt = ({ headers }: Received): number => Number(headers["webhook-timest
 /** Moves the clock of all deliveries forward. */
 const pass = async ({ query }: Bench, minutes: number): Promise<void> => {
   await query(
-    `update threadloom.webhook_deliveries set due_at = due_at - $1 * interval '1 minute',
+    `update threadloom.deliveries set due_at = due_at - $1 * interval '1 minute',
        give_up_at = give_up_at - $1 * interval '1 minute' where state = 'pending'`,
     [minutes],
   );
@@ -57,13 +57,13 @@ export const killedSenders = ({ runs }: { runs: number }): Scenario => ({
     const pending = async (): Promise<number> =>
       (
         await bench.query<{ count: number }>(
-          "select count(*)::int as count from threadloom.webhook_deliveries where state <> 'delivered'",
+          "select count(*)::int as count from threadloom.deliveries where state <> 'delivered'",
         )
       )[0]?.count ?? -1;
     const failures = async (): Promise<number> =>
       (
         await bench.query<{ count: number }>(
-          "select coalesce(sum(failures), 0)::int as count from threadloom.webhook_deliveries",
+          "select coalesce(sum(failures), 0)::int as count from threadloom.deliveries",
         )
       )[0]?.count ?? -1;
     try {

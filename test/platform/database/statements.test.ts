@@ -75,7 +75,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
   [/threadloom"?\."?crons/, "crons, which are common to all threads"],
   [/^with recursive busy as/, "takes deliveries of the outbox, each of which belongs to a run"],
   [
-    /^with forgotten as .* insert into threadloom\.webhook_deliveries/,
+    /^with forgotten as .* insert into threadloom\.deliveries/,
     "a run with a webhook: its end and its delivery are one statement",
   ],
   [/^with expired as \( select e\.ctid/, "the sweep for events that nobody may read any more"],

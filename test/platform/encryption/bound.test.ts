@@ -90,12 +90,12 @@ const aConversation = async (
   await eventually("the webhooks have failed", async () => {
     const deliveries = await query<{ failures: number }>(
       database,
-      "select failures from threadloom.webhook_deliveries",
+      "select failures from threadloom.deliveries",
     );
     return deliveries.every(({ failures }) => failures > 0);
   });
   // Prevents another try in this test.
-  await query(database, "update threadloom.webhook_deliveries set due_at = now() + interval '1 day'");
+  await query(database, "update threadloom.deliveries set due_at = now() + interval '1 day'");
   return { threads, assistantId: assistant.assistant_id, cronId: cron.body.cron_id, word, side };
 };
 
@@ -136,7 +136,7 @@ const shownOf = async (
         return await (await fetch(`${server.url}${path}/stream`, { headers })).text();
       });
     if (table === "run_traces") return await ofRuns((path) => get(`${path}/trace`));
-    if (table === "webhook_deliveries")
+    if (table === "deliveries")
       return await Promise.all(threads.map((id) => post("/webhooks/deliveries/search", { thread_id: id })));
     return [
       ...(await Promise.all(threads.map((id) => get(`/threads/${id}`)))),
@@ -232,13 +232,13 @@ describe("an encrypted value", () => {
       "runs.webhook",
       "run_events.data",
       "run_traces.spans",
-      "webhook_deliveries.error",
-      "webhook_deliveries.metadata",
-      "webhook_deliveries.config",
-      "webhook_deliveries.kwargs",
-      "webhook_deliveries.url",
-      "webhook_deliveries.last_error",
-      "webhook_deliveries.final_values",
+      "deliveries.error",
+      "deliveries.metadata",
+      "deliveries.config",
+      "deliveries.kwargs",
+      "deliveries.url",
+      "deliveries.last_error",
+      "deliveries.final_values",
       "checkpoint_elements.elements",
       "checkpoint_contents.content",
       "checkpoints.metadata",

@@ -110,9 +110,9 @@ const DECLARED: Readonly<
   ],
   run_events: [{ ...run, seq: 7 }, { ...run, seq: 8 }, { data: ["event R1 7"] }],
   run_traces: [{ ...run, attempt: 1, part: 0 }, { ...run, attempt: 1, part: 1 }, { spans: ["trace R1 1 0"] }],
-  webhook_deliveries: [
-    run,
-    others,
+  deliveries: [
+    { ...run, delivery_id: "d1" },
+    { ...others, delivery_id: "d2" },
     {
       error: ["json runs error r1", "json threads error t1"],
       metadata: ["json runs metadata r1", "json threads metadata t1", "json assistants metadata a1"],
@@ -120,14 +120,10 @@ const DECLARED: Readonly<
       context: ["json runs context r1", "json threads config t1", "json assistants context a1"],
       kwargs: ["json runs kwargs r1"],
       url: ["webhook R1"],
-      last_error: ["webhook R1"],
+      last_error: ["delivery last_error d1"],
+      configuration: ["delivery configuration d1"],
       final_values: ["values T1"],
     },
-  ],
-  push_notifications: [
-    { push_id: "p1" },
-    { push_id: "p2" },
-    { configuration: ["push p1"], last_error: ["push p1"] },
   ],
   checkpoint_elements: [{ list: 1, position: 2 }, { list: 1, position: 3 }, { elements: ["elements 1 2"] }],
   checkpoint_contents: [{ hash: "1f" }, { hash: "2f" }, { content: ["content 1f"] }],

@@ -97,15 +97,11 @@ const sayAll = async (server: TestServer, api: Api): Promise<string> => {
   });
   taskId = answer.task.id;
   await eventually("the webhooks have failed", async () => {
-    const rows = await query<{ failures: number }>(
-      server,
-      "select failures from threadloom.webhook_deliveries union all select failures from threadloom.push_notifications",
-    );
+    const rows = await query<{ failures: number }>(server, "select failures from threadloom.deliveries");
     return rows.length > 0 && rows.every(({ failures }) => failures > 0);
   });
   // Another server would make the next try, and store its failure with its own key.
-  for (const table of ["webhook_deliveries", "push_notifications"])
-    await query(server, `update threadloom.${table} set due_at = now() + interval '1 day'`);
+  await query(server, "update threadloom.deliveries set due_at = now() + interval '1 day'");
   return threadId;
 };
 
@@ -181,10 +177,10 @@ describe("data from before the first key", () => {
         "runs.context",
         "runs.webhook",
         "run_events.data",
-        "webhook_deliveries.url",
-        "webhook_deliveries.kwargs",
-        "webhook_deliveries.final_values",
-        "push_notifications.configuration",
+        "deliveries.url",
+        "deliveries.kwargs",
+        "deliveries.final_values",
+        "deliveries.configuration",
         "checkpoint_elements.elements",
         "checkpoint_contents.content",
         "checkpoints.record",
@@ -207,11 +203,7 @@ describe("data from before the first key", () => {
       await client.runs.wait(threadId, "whispers", { input: { words: {} } });
     });
     // The searchable fields of a run stay in plain text.
-    expect(await inTheClear()).toEqual([
-      "runs.metadata",
-      "webhook_deliveries.metadata",
-      "checkpoints.metadata",
-    ]);
+    expect(await inTheClear()).toEqual(["runs.metadata", "deliveries.metadata", "checkpoints.metadata"]);
   });
 
   test("are encrypted with a newer key later, and an older one can be removed when no row needs it", async () => {

@@ -66,7 +66,7 @@ const untilSent = (count: number) =>
 const rowsOf = (taskId: string) =>
   query<{ state: string; failures: number; last_status: number | null; last_error: string | null }>(
     server,
-    "select state, failures, last_status, last_error from threadloom.push_notifications where task_run_id = $1",
+    "select state, failures, last_status, last_error from threadloom.deliveries where task_run_id = $1",
     [taskId.split(":")[1]],
   );
 const untilState = (taskId: string, state: string) =>
@@ -252,7 +252,7 @@ test("a failed notification is tried again, with the task as it is then, and lat
     last_error: expect.any(String) as string,
   });
   receiver.answer(undefined);
-  await query(server, "update threadloom.push_notifications set due_at = now() where state = 'pending'");
+  await query(server, "update threadloom.deliveries set due_at = now() where state = 'pending'");
   await untilState(asked.id, "delivered");
   expect(statesOf("JSONRPC 1.0")).toEqual(["input-required", "input-required"]);
   receiver.answer((_, response) => response.writeHead(410).end());
@@ -340,7 +340,7 @@ test("an address that the rules forbid by the time of sending gets nothing", asy
     const rows = await eventually("both have failed", async () => {
       const found = await query<{ failures: number; last_error: string }>(
         database,
-        "select failures, last_error from threadloom.push_notifications",
+        "select failures, last_error from threadloom.deliveries",
       );
       return found.every(({ failures }) => failures === 1) ? found : undefined;
     });
@@ -394,7 +394,7 @@ describe("with encryption", () => {
     const [row] = await eventually("it has failed", async () => {
       const rows = await query<{ stored: string; failures: number; last_error: string; receiver: string }>(
         encrypted,
-        "select p::text as stored, failures, last_error, receiver from threadloom.push_notifications p",
+        "select p::text as stored, failures, last_error, receiver from threadloom.deliveries p",
       );
       return rows[0]?.failures === 1 ? rows : undefined;
     });

@@ -126,17 +126,17 @@ test.each(["after-finish", "before-sending"])(
     expect(receiver.received).toEqual([]);
     const stored = await query<{ state: string }>(
       database,
-      "select p.state from threadloom.push_notifications p join threadloom.runs using (thread_id) where thread_id = $1 and status = 'success'",
+      "select p.state from threadloom.deliveries p join threadloom.runs using (thread_id) where thread_id = $1 and status = 'success'",
       [task.contextId],
     );
     expect(stored).toEqual([{ state: "pending" }]);
     // The lease of a delivery that a dead server holds is over in a minute.
-    await query(database, "update threadloom.push_notifications set due_at = now() where state = 'pending'");
+    await query(database, "update threadloom.deliveries set due_at = now() where state = 'pending'");
     await start(settings);
     await eventually("it is delivered", async () => {
       const found = await query<{ state: string }>(
         database,
-        "select state from threadloom.push_notifications where thread_id = $1",
+        "select state from threadloom.deliveries where thread_id = $1",
         [task.contextId],
       );
       return found[0]?.state === "delivered";

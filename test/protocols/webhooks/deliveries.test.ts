@@ -5,8 +5,7 @@ import { createWebhooks } from "../../../src/cli/commands/webhooks.ts";
 import { runCommand } from "../../../src/cli/run-command.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createDeliveries } from "../../../src/engine/outbox/deliveries.ts";
-import { startOutboxRetention } from "../../../src/engine/outbox/retention.ts";
-import { pauseSeconds } from "../../../src/engine/outbox/schedule.ts";
+import { pauseSeconds, startOutboxRetention } from "../../../src/engine/outbox/dispatcher.ts";
 import type { WebhookDelivery } from "../../../src/protocols/webhooks/schemas.ts";
 import { saying } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
@@ -147,7 +146,7 @@ test("pages name the start of the next one", async () => {
 test("metrics count undelivered webhooks, and how long they have waited", async () => {
   receiver.answer((_, response) => response.writeHead(500).end());
   const { run_id: runId } = await aDelivery("me", "pending");
-  await query(server, "update threadloom.webhook_deliveries set run_ended_at = $2 where run_id = $1", [
+  await query(server, "update threadloom.deliveries set run_ended_at = $2 where run_id = $1", [
     runId,
     hoursAgo(1),
   ]);
@@ -190,7 +189,7 @@ test("the command line lists, shows and replays deliveries", async () => {
 
 test("text of a caller can't control the terminal of the operator who lists it", async () => {
   const { run_id: runId } = await aDelivery("me", "delivered");
-  await query(server, "update threadloom.webhook_deliveries set url = $2 where run_id = $1", [
+  await query(server, "update threadloom.deliveries set url = $2 where run_id = $1", [
     runId,
     "/\u001b[2Jhook\n\u202e",
   ]);
@@ -201,7 +200,7 @@ test("text of a caller can't control the terminal of the operator who lists it",
 test("deliveries settled long ago are removed", async () => {
   const { run_id: old } = await aDelivery("me", "delivered");
   const { run_id: young } = await aDelivery("me", "delivered");
-  await query(server, "update threadloom.webhook_deliveries set settled_at = $2 where run_id = $1", [
+  await query(server, "update threadloom.deliveries set settled_at = $2 where run_id = $1", [
     old,
     hoursAgo(2),
   ]);
@@ -214,14 +213,14 @@ test("deliveries settled long ago are removed", async () => {
 test("two servers take each delivery once, and one that lost it stores nothing", async () => {
   const { run_id: runId } = await aDelivery("me", "delivered");
   const deliveries = createDeliveries(database);
-  const places = { receiver: 4, user: 4, key: 8 };
+  const places = { receiver: 4, caller: 8 };
   const options = { limit: 10, places, underWay: [], own: true, leaseSeconds: 60 };
   await query(
     server,
-    "update threadloom.webhook_deliveries set state = 'pending', settled_at = null, due_at = now() + interval '1 hour' where run_id = $1",
+    "update threadloom.deliveries set state = 'pending', settled_at = null, due_at = now() + interval '1 hour' where run_id = $1",
     [runId],
   );
-  await query(server, "update threadloom.webhook_deliveries set due_at = now() where run_id = $1", [runId]);
+  await query(server, "update threadloom.deliveries set due_at = now() where run_id = $1", [runId]);
   // The server of the test may be first.
   const taken = [...(await deliveries.claim(options)).held, ...(await deliveries.claim(options)).held];
   expect(taken.length).toBeLessThanOrEqual(1);

@@ -47,7 +47,7 @@ interface Delivery {
 }
 /** Its row, with the reason as shown: the stored one may be encrypted. */
 const delivery = async (runId: string): Promise<Delivery | undefined> => {
-  const text = "select * from threadloom.webhook_deliveries where run_id = $1";
+  const text = "select * from threadloom.deliveries where run_id = $1";
   const [row] = await query<Delivery>(server, text, [runId]);
   if (row === undefined) return undefined;
   const { body } = await api.get<Pick<Delivery, "last_error">>(`/webhooks/deliveries/${runId}`);
@@ -64,7 +64,7 @@ const untilDelivered = (runId: string) =>
 const pass = async (runId: string, time: string): Promise<void> => {
   await query(
     server,
-    `update threadloom.webhook_deliveries set due_at = due_at - $2::interval, give_up_at = give_up_at - $2::interval
+    `update threadloom.deliveries set due_at = due_at - $2::interval, give_up_at = give_up_at - $2::interval
      where run_id = $1 and state = 'pending'`,
     [runId, time],
   );
@@ -227,7 +227,7 @@ describe("a receiver that fails", () => {
     });
     const [due] = await query<{ seconds: number }>(
       server,
-      "select extract(epoch from due_at - now())::float8 as seconds from threadloom.webhook_deliveries where run_id = $1",
+      "select extract(epoch from due_at - now())::float8 as seconds from threadloom.deliveries where run_id = $1",
       [runId],
     );
     expect(due?.seconds).toBeGreaterThan(60);
@@ -306,9 +306,7 @@ describe("a receiver that fails", () => {
     // A quarter of the places.
     expect(receiver.received.length).toBeLessThanOrEqual(4);
     await other.close();
-    await query(server, "delete from threadloom.webhook_deliveries where run_id = any($1::uuid[])", [
-      hanging,
-    ]);
+    await query(server, "delete from threadloom.deliveries where run_id = any($1::uuid[])", [hanging]);
   });
 
   test("by an endless answer has received the webhook nevertheless", async () => {
@@ -352,7 +350,7 @@ test("far too large values are not even stored with the delivery", async () => {
     kwargs: { webhook: `${receiver.url}/` },
     omitted: ["kwargs", "values"],
   });
-  const text = "select kwargs, config from threadloom.webhook_deliveries where run_id = $1";
+  const text = "select kwargs, config from threadloom.deliveries where run_id = $1";
   expect(await query(server, text, [runId])).toEqual([{ kwargs: null, config: {} }]);
 });
 

@@ -1,28 +1,39 @@
 import { expect, test, vi } from "vitest";
 import { EncryptionError } from "../../../src/platform/domain/errors.ts";
-import { createDispatcher, type DispatcherParts } from "../../../src/engine/outbox/dispatcher.ts";
+import {
+  createDispatcher,
+  LATE_ANSWER,
+  type DispatcherParts,
+  type SendResult,
+} from "../../../src/engine/outbox/dispatcher.ts";
+import type { SentWebhook } from "../../../src/engine/outbox/deliveries.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
 /** The dispatcher's own behaviour, with any outbox. delivery.test.ts tests it on a server. */
 
-type Deliveries = DispatcherParts<{ url: string }>["deliveries"];
-const aCourier = (deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>) =>
+type Deliveries = DispatcherParts["deliveries"];
+const aCourier = (
+  deliveries: Pick<Deliveries, "claim"> & Partial<Deliveries>,
+  send: () => Promise<SendResult> = async () => ({ kind: "delivered", status: 204 }),
+) =>
   createDispatcher({
     deliveries: {
-      read: async () => undefined,
+      readWebhook: async () => undefined,
+      readPush: async () => undefined,
       delivered: async () => undefined,
       failed: async () => false,
       handBack: async () => undefined,
       ...deliveries,
     },
-    send: async () => ({ kind: "delivered", status: 204 }),
+    send: { webhook: send, push: send },
     own: true,
     faults: { reached: () => undefined },
     logger: listeningLogger().logger,
   });
 const held = (id: string) => ({
   id,
+  kind: "webhook" as const,
   receiver: "hooks.example.com",
   caller: "user:one",
   attempt: 1,
@@ -79,7 +90,7 @@ test.each([
     const due = [held("run")];
     const dispatcher = aCourier({
       claim: async () => ({ held: due.splice(0), givenUp: [] }),
-      read: () => Promise.reject(fault),
+      readWebhook: () => Promise.reject(fault),
       async failed(...failure) {
         failures.push(failure);
         return false;
@@ -98,3 +109,28 @@ test.each([
     expect(failures[0]?.[1].pauseSeconds).toBeGreaterThanOrEqual(40);
   },
 );
+
+test("tries are counted by result", async () => {
+  const failed = (status: number | null, reason: string) => ({ kind: "failed", status, reason }) as const;
+  const results: SendResult[] = [
+    { kind: "delivered", status: 204 },
+    failed(410, "The receiver answered 410."),
+    failed(null, LATE_ANSWER),
+    failed(null, "The receiver refused the connection."),
+    { ...failed(null, "Sealed."), isOurs: true },
+  ];
+  const due = results.map((_, index) => held(`run ${index}`));
+  const dispatcher = aCourier(
+    {
+      claim: async () => ({ held: due.splice(0), givenUp: [] }),
+      readWebhook: async () => ({ url: "https://hooks.example.com/" }) as SentWebhook,
+    },
+    async () => results.pop()!,
+  );
+  dispatcher.open();
+  await eventually("all are tried", () => results.length === 0);
+  await dispatcher.close();
+  const { webhook, push } = dispatcher.figures();
+  expect(webhook).toEqual({ delivered: 1, refused_status: 1, time_out: 1, unreachable: 1, not_made: 1 });
+  expect(Object.values(push)).toEqual([0, 0, 0, 0, 0]);
+});

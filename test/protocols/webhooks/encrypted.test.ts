@@ -37,7 +37,7 @@ test("with encryption, the outbox is encrypted, too, and the receiver reads all 
     expect(shown.map(({ url }) => url).sort()).toEqual([...webhooks].sort());
     const receivers = await query<{ receiver: string }>(
       server,
-      "select receiver from threadloom.webhook_deliveries order by run_id",
+      "select receiver from threadloom.deliveries order by run_id",
     );
     const [first] = receivers;
     // Deliveries to one host share its places; those to this server's own routes are recognised without the key.
@@ -45,7 +45,7 @@ test("with encryption, the outbox is encrypted, too, and the receiver reads all 
     expect(first?.receiver).toMatch(/^[0-9a-f]{32}$/);
     const [stored] = await query<{ text: string }>(
       server,
-      "select string_agg(d::text || encode(coalesce(final_values, ''), 'escape'), '') as text from threadloom.webhook_deliveries d",
+      "select string_agg(d::text || encode(coalesce(final_values, ''), 'escape'), '') as text from threadloom.deliveries d",
     );
     expect(stored?.text).not.toContain(canary);
     const payloads = receiver.payloads();
@@ -82,7 +82,7 @@ test("the reason of a failed try, which may name the host, is stored encrypted a
     expect(error).toMatch(/\.$/);
     const [row] = await query<{ last_error: string; url: string }>(
       server,
-      "select last_error, url from threadloom.webhook_deliveries",
+      "select last_error, url from threadloom.deliveries",
     );
     expect(row?.last_error).toMatch(/^enc1:/);
     expect(row?.url).toMatch(/^enc1:/);

@@ -21,7 +21,7 @@ afterAll(async () => {
 const states = (runIds: readonly string[]): Promise<{ state: string; failures: number }[]> =>
   query(
     server,
-    "select state, failures from threadloom.webhook_deliveries where run_id = any($1::uuid[]) order by run_id",
+    "select state, failures from threadloom.deliveries where run_id = any($1::uuid[]) order by run_id",
     [runIds],
   );
 
@@ -40,7 +40,7 @@ test("a thread's run is delivered while another one's is retried, and each run's
     return first?.failures === 1 && second?.state === "delivered" && third?.state === "delivered";
   });
   receiver.answer(undefined);
-  await query(server, "update threadloom.webhook_deliveries set due_at = now() where state = 'pending'");
+  await query(server, "update threadloom.deliveries set due_at = now() where state = 'pending'");
   await eventually("all are received", async () =>
     (await states(runIds)).every(({ state }) => state === "delivered"),
   );

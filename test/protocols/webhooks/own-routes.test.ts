@@ -50,7 +50,7 @@ test("a caller who names a path of this server can't use a key from the configur
     const status = await eventually("the path was requested", async () => {
       const [row] = await query<{ last_status: number | null }>(
         server,
-        "select last_status from threadloom.webhook_deliveries where run_id = $1",
+        "select last_status from threadloom.deliveries where run_id = $1",
         [runId],
       );
       return row?.last_status ?? undefined;
@@ -70,7 +70,7 @@ describe("with an access check in front of the server", () => {
     eventually("the path was requested", async () => {
       const [row] = await query<{ last_status: number | null }>(
         server,
-        "select last_status from threadloom.webhook_deliveries where run_id = $1",
+        "select last_status from threadloom.deliveries where run_id = $1",
         [runId],
       );
       return row?.last_status ?? undefined;

@@ -68,7 +68,7 @@ test.each(Object.entries(ENDINGS))("the receiver is called at once after a run %
       const rows = await query<{ ms: number }>(
         server,
         `select extract(epoch from last_attempt_at - run_ended_at)::float8 * 1000 as ms
-           from threadloom.webhook_deliveries where state = 'delivered' and run_id = any($1::uuid[])`,
+           from threadloom.deliveries where state = 'delivered' and run_id = any($1::uuid[])`,
         [runIds],
       );
       return rows.length === TIMES ? rows.map(({ ms }) => ms).sort((a, b) => a - b) : undefined;

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPushes, recordPushes, type PushConfig } from "../../../src/engine/outbox/pushes.ts";
+import { createDeliveries } from "../../../src/engine/outbox/deliveries.ts";
+import {
+  createPushes,
+  recordPushes,
+  toSentPush,
+  type PushConfig,
+} from "../../../src/engine/outbox/pushes.ts";
 import type { RunOutcome } from "../../../src/engine/queue/attempts.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
@@ -53,7 +59,7 @@ const taskOf = ({ threadId, runId }: { threadId: string; runId: string }) => ({
   firstRunId: runId,
 });
 const stateOf = async ({ runId }: { runId: string }): Promise<string | undefined> => {
-  const text = "select state from threadloom.push_notifications where task_run_id = $1";
+  const text = "select state from threadloom.deliveries where task_run_id = $1";
   return (await database.query<{ state: string }>(text, [runId]))[0]?.state;
 };
 
@@ -62,7 +68,7 @@ test("a run on a thread without configurations ends with one statement, which do
   const run = await aRun();
   expect(await endsOn(counted).finish(run, SUCCESS)).toEqual({ waiting: 0 });
   expect(statements).toHaveLength(1);
-  expect(statements.join()).not.toContain("push_notifications");
+  expect(statements.join()).not.toContain("threadloom.deliveries");
 });
 
 test.each([
@@ -91,7 +97,7 @@ test.each([
   expect(await ending).toEqual({ waiting: 0, pushes: true });
   expect(await others.list(taskOf(run))).toEqual([...former, CONFIG]);
   const states = await database.query(
-    "select distinct state from threadloom.push_notifications where task_run_id = $1",
+    "select distinct state from threadloom.deliveries where task_run_id = $1",
     [run.runId],
   );
   expect(states).toEqual([{ state: "pending" }]);
@@ -113,29 +119,36 @@ test("the configuration of a message is due at once if its run has ended before"
 test("an end during a delivery makes it due again, whatever the result of the delivery is", async () => {
   const run = await aRun();
   const pushes = createPushes(database);
+  const deliveries = createDeliveries(database);
   await pushes.set(taskOf(run), CONFIG, ALL_RIGHTS.threads);
   await endsOn(database).finish(run, SUCCESS);
   const claim = async () => {
-    const places = { receiver: 100, user: 100, key: 100 };
-    const { held } = await pushes.claim({ limit: 100, places, underWay: [], own: true, leaseSeconds: 60 });
+    const places = { receiver: 100, caller: 100 };
+    const { held } = await deliveries.claim({
+      limit: 100,
+      places,
+      underWay: [],
+      own: true,
+      leaseSeconds: 60,
+    });
     for (const each of held) {
-      const read = await pushes.read(each);
-      if (read?.firstRunId === run.runId) return each;
+      const read = await deliveries.readPush(each);
+      if (read?.task_run_id === run.runId) return each;
     }
     return undefined;
   };
   const first = (await claim())!;
-  expect(await pushes.read(first)).toMatchObject({ ...CONFIG, ...taskOf(run) });
+  expect(toSentPush((await deliveries.readPush(first))!)).toEqual({ ...CONFIG, ...taskOf(run) });
   await database.query("update threadloom.runs set status = 'running' where run_id = $1", [run.runId]);
   await database.query("update threadloom.threads set unfinished_runs = 1 where thread_id = $1", [
     run.threadId,
   ]);
   await endsOn(database).finish(run, SUCCESS);
-  await pushes.delivered(first, 204);
+  await deliveries.delivered(first, 204);
   expect(await stateOf(run)).toBe("pending");
   const second = (await claim())!;
   expect(second.attempt).toBeGreaterThan(first.attempt);
-  await pushes.delivered(second, 204);
+  await deliveries.delivered(second, 204);
   expect(await stateOf(run)).toBe("delivered");
   expect(await claim()).toBeUndefined();
 });
@@ -150,12 +163,12 @@ describe("beside 20,000 configurations of other tasks and 20,000 runs", () => {
         insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
         select gen_random_uuid(), thread_id, thread_id, 'test', 'success', '{}', 'enqueue', 1 from thread
         returning run_id, thread_id)
-      insert into threadloom.push_notifications (push_id, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
-      select gen_random_uuid(), thread_id, run_id, '{}', '', 'x', case when random() < 0.5 then 'idle' else 'delivered' end, now()
+      insert into threadloom.deliveries (delivery_id, kind, thread_id, task_run_id, configuration, caller, receiver, state, due_at)
+      select gen_random_uuid(), 'push', thread_id, run_id, '{}', '', 'x', case when random() < 0.5 then 'idle' else 'delivered' end, now()
       from run`,
       [MANY],
     );
-    await database.query("vacuum analyze threadloom.push_notifications, threadloom.runs, threadloom.threads");
+    await database.query("vacuum analyze threadloom.deliveries, threadloom.runs, threadloom.threads");
   });
 
   test("each statement reads only the rows of its task, or those that are due", async () => {
@@ -172,7 +185,7 @@ describe("beside 20,000 configurations of other tasks and 20,000 runs", () => {
     const explaining = (on: Pick<Database, "query" | "transaction">): Database => ({
       ...database,
       async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
-        if (/push_notifications/.test(text)) {
+        if (/threadloom\.deliveries/.test(text)) {
           await on.query("savepoint explained");
           const [row] = await on.query<{ "QUERY PLAN": { Plan: Node }[] }>(
             `explain (analyze, format json) ${text}`,
@@ -201,12 +214,19 @@ describe("beside 20,000 configurations of other tasks and 20,000 runs", () => {
       await pushes.set(taskOf(run), { ...CONFIG, token: "x" }, ALL_RIGHTS.threads, run.runId);
       await pushes.list(taskOf(run));
       await endsOn(inside).finish(run, SUCCESS);
-      const places = { receiver: 4, user: 4, key: 4 };
-      const { held } = await pushes.claim({ limit: 4, places, underWay: [], own: true, leaseSeconds: 60 });
-      await pushes.read(held[0]!);
-      await pushes.failed(held[0]!, { status: 500, reason: "x", pauseSeconds: 0, forGood: false });
-      await pushes.handBack(held[0]!);
-      await pushes.delivered(held[0]!, 204);
+      const places = { receiver: 4, caller: 4 };
+      const deliveries = createDeliveries(inside);
+      const { held } = await deliveries.claim({
+        limit: 4,
+        places,
+        underWay: [],
+        own: true,
+        leaseSeconds: 60,
+      });
+      await deliveries.readPush(held[0]!);
+      await deliveries.failed(held[0]!, { status: 500, reason: "x", pauseSeconds: 0, forGood: false });
+      await deliveries.handBack(held[0]!);
+      await deliveries.delivered(held[0]!, 204);
       await pushes.remove(taskOf(run), CONFIG.id, ALL_RIGHTS.threads);
     });
     expect(read.size).toBe(10);

@@ -88,7 +88,7 @@ test("a receiver gets webhooks over TLS if the server trusts its certificate's a
         const found = await api.get<Delivery>(`/webhooks/deliveries/${runId}`);
         return found.status === 200 && is(found.body) ? found.body : undefined;
       });
-    const again = () => bench.query("update threadloom.webhook_deliveries set due_at = now()");
+    const again = () => bench.query("update threadloom.deliveries set due_at = now()");
 
     expect(await untilTried(({ failures }) => failures === 1)).toMatchObject({
       state: "pending",

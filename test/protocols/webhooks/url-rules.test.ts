@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { webhookConfigOf, webhooksSchema, webhookHeaders } from "../../../src/graphs/project/webhooks.ts";
-import { refusalOf } from "../../../src/protocols/webhooks/addresses.ts";
+import { refusalOf } from "../../../src/protocols/webhooks/url-rules.ts";
 import { NEVER_PRIVATE, PRIVATE, REFUSED } from "./refused-addresses.ts";
 import { ownRouteOf, webhookRefusal } from "../../../src/protocols/webhooks/url-rules.ts";
 

@@ -23,7 +23,7 @@ const PARAMETERS = {
 const VALUES_PARAMETERS = {
   ...PARAMETERS,
   finalValues: encryptedParameter(
-    "webhook_deliveries",
+    "deliveries",
     "final_values",
     ({ final }: Deletion) => final?.values ?? null,
     ofThread,

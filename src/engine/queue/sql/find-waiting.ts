@@ -29,10 +29,7 @@ export const laterRunIsDue = (graphIds: string): string =>
 const runMayStart = (graphIds: string): string => `${ofGraph(graphIds, `${LANE} < 0`, LANE)}
     or ${ofGraph(graphIds, `${LANE} > 0`, LANE)} or ${laterRunIsDue(graphIds)}`;
 
-const isDue = (table: string): string =>
-  isSome(`threadloom.${table} d where d.state = 'pending' and d.due_at <= now()`, "d.due_at");
-
-/** Indexes: runs_claimable, runs_pending_suspects, webhook_deliveries_due, push_notifications_due. */
+/** Indexes: runs_claimable, runs_pending_suspects, deliveries_due. */
 const FIND_WAITING = statement(
   { graphIds: "text[]", suspectFrom: "integer" },
   (sql) => `with writable as (${ASSERT_WRITABLE})
@@ -41,7 +38,7 @@ const FIND_WAITING = statement(
     `threadloom.runs r where r.status = 'pending' and r.lost_attempts > 0 and r.lost_attempts >= ${sql.suspectFrom}`,
     "r.created_at",
   )} as suspects,
-  ${isDue("webhook_deliveries")} or ${isDue("push_notifications")} as deliveries`,
+  ${isSome("threadloom.deliveries d where d.state = 'pending' and d.due_at <= now()", "d.due_at")} as deliveries`,
 );
 
 /** Throws on a standby, where a claim would fail. */

@@ -66,7 +66,7 @@ const RECORDS_PARAMETERS = { ...FINISH_PARAMETERS, ...recordsParameters(recordsO
 const VALUES_PARAMETERS = {
   ...RECORDS_PARAMETERS,
   finalValues: encryptedParameter(
-    "webhook_deliveries",
+    "deliveries",
     "final_values",
     ({ outcome }: Finish) => outcome.final?.values ?? null,
     ofThread,
