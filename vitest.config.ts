@@ -35,6 +35,7 @@ export const WITH_PROCESSES = [
   "test/platform/encryption/canary.test.ts",
   "test/platform/telemetry/exported.test.ts",
   "test/platform/telemetry/hostile.test.ts",
+  "test/engine/alone.test.ts",
   "test/engine/executors/deaths.test.ts",
   "test/engine/executors/orphans.test.ts",
   "test/engine/executors/output.test.ts",

@@ -163,8 +163,6 @@ create index runs_claimable on runs (graph_id,
 create index runs_behind on runs (thread_id, created_at, run_id) where status = 'pending' and behind;
 create index runs_pending_of_thread on runs (thread_id, created_at, run_id) where status = 'pending';
 create index runs_pending_of_caller on runs (caller) where status = 'pending' and caller is not null;
--- Runs that may have killed their workers are claimed one at a time.
-create index runs_pending_suspects on runs (created_at, run_id) where status = 'pending' and lost_attempts > 0;
 create index runs_by_thread on runs (thread_id, created_at);
 -- Tasks of the A2A protocol, newest status first. Other runs are never entered here.
 create index runs_of_a2a on runs (assistant_id, updated_at desc, run_id desc) where metadata ->> 'origin' = 'a2a';

@@ -2,7 +2,7 @@ import { isCancelled, isPassing } from "../platform/database/passing-faults.ts";
 import type { ServerMetrics } from "../platform/metrics/metrics.ts";
 import { startPeriodic } from "../platform/lib/periodic.ts";
 import type { RunEnding } from "./attempt/conclusion.ts";
-import { resultOfLost, WAITS_ALONE } from "./attempt/lost-run.ts";
+import { CONTINUES, CONTINUES_ALONE, resultOfLost } from "./attempt/lost-run.ts";
 import type { WorkerOptions } from "./worker/runs-in-hand.ts";
 
 /** A gap of this many intervals between two rounds means that the process or the database stood still. */
@@ -48,8 +48,7 @@ export const startRecovery = (
     sweptAt = now;
     metrics.attemptsLost("server", requeued.length);
     for (const lost of requeued) {
-      const next = queue.isSuspect(lost) ? WAITS_ALONE : "it continues from its last checkpoint";
-      logger.warn({ ...lost }, `a run lost its process; ${next}`);
+      logger.warn({ ...lost }, queue.goesAlone(lost) ? CONTINUES_ALONE : CONTINUES);
       signals.send({ kind: "available", threadId: lost.thread_id, runId: lost.run_id });
     }
     if (found.later) await queue.putBehind();

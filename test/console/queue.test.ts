@@ -93,20 +93,14 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of the queue", { t
     await expect.poll(() => page.getByText(detail).count(), { timeout: SLOW_MS }).toBe(0);
   });
 
-  test("shows suspects, and graphs without a server", async () => {
+  test("shows graphs without a server", async () => {
     const threadId = await api.aThread();
     const run = await api.aRun(threadId, { ...COUNT, ...LATER });
-    await query(
-      shown.server,
-      "update threadloom.runs set graph_id = '<b>gone</b>', lost_attempts = 2 where run_id = $1",
-      [run.run_id],
-    );
+    await query(shown.server, "update threadloom.runs set graph_id = '<b>gone</b>' where run_id = $1", [
+      run.run_id,
+    ]);
     await shown.go("/queue");
     await rowOf("By graph", "<b>gone</b>").getByText("none").waitFor();
-    await shown.page
-      .getByText("Suspects may have ended their servers. The server executes each of them alone.")
-      .waitFor();
-    expect(await figure("Suspects")).toBe("1");
   });
 
   test("cancels one run, those of a thread, those of a graph, and all, each after a confirmation with their number", async () => {

@@ -44,7 +44,7 @@ const startSweeping = (
     did.push(what);
   };
   const queue = {
-    isSuspect: ({ lost_attempts }) => lost_attempts === 2,
+    goesAlone: ({ lost_attempts }) => lost_attempts === 2,
     assertWritable: () => step("asked whether it takes writes"),
     async findToRecover() {
       await step("looked");

@@ -249,10 +249,6 @@ export const openSimulation = async () => {
       /** Ids of the runs that a server has taken. `isCounting`: it limits running runs. */
       claim: (isCounting: boolean): Promise<string[]> =>
         claimed((isCounting ? counting : queue).claim(workerId, LEASE_SECONDS, 2)),
-      claimSuspect: (): Promise<string[]> =>
-        claimed(
-          queue.claimSuspect(workerId, LEASE_SECONDS, 0).then((run) => (run === undefined ? [] : [run])),
-        ),
 
       /** The next step of the running attempt, or its end. `dies`: just after the end, before the next run may start. */
       work: (dies: boolean): Promise<void> =>

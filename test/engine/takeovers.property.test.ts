@@ -55,7 +55,6 @@ class Model {
     const pending = this.runs.filter(({ status }) => status === "pending");
     return pending.find(({ attempt }) => attempt > 0) ?? pending.find(({ isDue }) => isDue);
   }
-  isSuspect = ({ lost }: ModelRun): boolean => lost >= MAX_ATTEMPTS - 1;
 
   accepts(strategy: MultitaskStrategy): boolean {
     return strategy !== "reject" || !this.isBusy;
@@ -126,7 +125,6 @@ const command = fc.oneof(
   of<"come due", { run: number }>(6, "come due", { run: fc.nat(9) }),
   of<"cancel", { run: number; action: CancelAction }>(1, "cancel", { run: fc.nat(9), action }),
   of<"claim", { isCounting: boolean }>(6, "claim", { isCounting: fc.boolean() }),
-  of(2, "claim a suspect"),
   of<"work", { dies: boolean }>(5, "work", { dies: fc.boolean() }),
   of<"lose", { what: "server" | "graph process" }>(5, "lose", {
     what: fc.constantFrom("server" as const, "graph process" as const),
@@ -146,8 +144,7 @@ const drain = async (thread: SimulatedThread): Promise<boolean> => {
     if (unfinished.length === 0) return true;
     for (const { run_id } of unfinished) await thread.comeDue(run_id);
     if (thread.isExecuting()) await thread.work(false);
-    else if ((await thread.claim(false)).length === 0 && (await thread.claimSuspect()).length === 0)
-      await thread.sweep();
+    else if ((await thread.claim(false)).length === 0) await thread.sweep();
   }
   return false;
 };
@@ -188,19 +185,13 @@ const doBoth = async (thread: SimulatedThread, model: Model, step: Command): Pro
     }
     case "claim": {
       let taken = await thread.claim(step.isCounting);
-      const isTaken = next !== undefined && !model.isSuspect(next);
+      const isTaken = next !== undefined;
       if (isTaken && taken.length === 0 && next.attempt === 0) {
         // A process died before it could let this run start, or the run was set aside while it was delayed.
         await thread.sweep();
         taken = await thread.claim(step.isCounting);
       }
       expect(taken).toEqual(isTaken ? [next.runId] : []);
-      if (isTaken) model.start(next);
-      return;
-    }
-    case "claim a suspect": {
-      const isTaken = next !== undefined && model.isSuspect(next);
-      expect(await thread.claimSuspect()).toEqual(isTaken ? [next.runId] : []);
       if (isTaken) model.start(next);
       return;
     }
@@ -294,8 +285,6 @@ const doOne = async (thread: SimulatedThread, step: Command): Promise<unknown> =
     }
     case "claim":
       return await thread.claim(step.isCounting).catch(orNothing);
-    case "claim a suspect":
-      return await thread.claimSuspect().catch(orNothing);
     case "work":
       return await thread.work(step.dies);
     case "lose":

@@ -123,16 +123,6 @@ describe("a run continues before an older run that came due meanwhile, with all 
     await bothEnd((await start({ runningRunsByGraph: new Map([["gate", 3]]) })).api, "limited", runs);
   });
 
-  test("when it is a suspect, and waits until it may be executed alone", async () => {
-    const { server, api } = await start();
-    const runs = await overtaking(api, "suspected");
-    await untilCheckpoint(runs.first.run_id);
-    await stop(server);
-    await loseProcess(runs.threadId, runs.first.run_id, 2);
-    await comeDue(runs.late.run_id);
-    await bothEnd((await start({ leaseSeconds: 4 })).api, "suspected", runs);
-  });
-
   test("when it had stored no checkpoint, and starts over with its input", async () => {
     const { server, api } = await start();
     const runs = await overtaking(api, "starting over", { durability: "exit" });

@@ -11,7 +11,7 @@ import {
   settled,
 } from "./worker-in-memory.ts";
 
-/** Claims of runs for free slots that fail, that lose their answer, or that find a suspect. */
+/** Claims of runs for free slots that fail or that lose their answer. */
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -88,21 +88,16 @@ describe("the poll", () => {
     one.pollFinds({});
     one.asked.length = 0;
     await one.looks(3);
-    expect([one.asked, one.rests]).toEqual([[], []]);
+    expect(one.asked).toEqual([]);
     expect(one.did).toEqual([]);
   });
 
-  test("finds a run that no signal announced, and a suspect before it", async () => {
+  test("finds a run that no signal announced", async () => {
     const one = await opened();
     one.pollFinds({ runs: true });
     one.waiting.push(aRun("a"));
     await one.looks();
-    expect([one.worker.runIds, one.rests]).toEqual([["a"], []]);
-    one.pollFinds({ runs: true, suspects: true });
-    one.waiting.push(aRun("b"));
-    one.suspects.push(aRun("suspect", { lost_attempts: 2 }));
-    await one.looks();
-    expect(one.worker.runIds).toEqual(["a", "suspect"]);
+    expect(one.worker.runIds).toEqual(["a"]);
   });
 
   test("wakes the outbox if webhooks are due, also at a process that executes no runs", async () => {
@@ -230,69 +225,5 @@ describe("after the answer to a claim was lost:", () => {
     delete one.handingBack.failure;
     await one.looks(1);
     expect(one.did).toContain("handed a back");
-  });
-
-  test("a lost answer of a suspect counts, too", async () => {
-    const one = await opened();
-    one.fail(RESET);
-    await one.looks(1);
-    one.holdUnknown([aRun("a")]);
-    await one.looks(1);
-    expect(one.worker.runIds).toEqual(["a"]);
-  });
-});
-
-describe("a suspect", () => {
-  test("is taken by an idle process after half a lease, alone, and nothing begins beside it for half a lease", async () => {
-    const one = await opened();
-    one.suspects.push(aRun("suspect", { lost_attempts: 2 }), aRun("other", { lost_attempts: 2 }));
-    await one.looks(1);
-    expect(one.rests).toEqual([5]);
-    expect(one.worker.runIds).toEqual(["suspect"]);
-    one.waiting.push(aRun("a"));
-    expect(one.worker.reserve()).toBeUndefined();
-    await one.looks(4);
-    expect(one.worker.runIds).toEqual(["suspect"]);
-    await one.looks(2);
-    // The last slot is for other runs, so the worker does not look for a second suspect.
-    expect(one.worker.runIds).toEqual(["suspect", "a"]);
-    expect(one.rests).toEqual([5]);
-    one.runOf("suspect").release(ending());
-    await one.looks(1);
-    expect(one.rests).toHaveLength(2);
-  });
-
-  test.each<[string, (one: ReturnType<typeof aWorker>) => void]>([
-    ["executes a run", ({ worker }) => void (worker.reserve(), worker.start(aRun("a")))],
-    ["is about to", ({ worker }) => void worker.reserve()],
-    [
-      "is asking for runs",
-      (one) => {
-        one.holdClaims();
-        one.worker.reserve();
-        one.worker.wake();
-        one.worker.cancelReservation();
-      },
-    ],
-  ])("waits for six leases while a process %s", async (_what, keepBusy) => {
-    const one = aWorker(3);
-    one.worker.open();
-    await settled();
-    keepBusy(one);
-    await one.looks(1);
-    expect(one.rests).toEqual([60]);
-  });
-
-  test("is not searched for while another is executed, even if others may begin beside that", async () => {
-    const one = await opened();
-    one.suspects.push(aRun("suspect", { lost_attempts: 2 }), aRun("other", { lost_attempts: 2 }));
-    await one.looks(10);
-    expect([one.rests, one.worker.runIds]).toEqual([[5], ["suspect"]]);
-  });
-
-  test("is not searched for without a free slot", async () => {
-    const { looks, rests } = await opened("a", "b");
-    await looks(3);
-    expect(rests).toEqual([]);
   });
 });

@@ -41,21 +41,18 @@ interface Here {
 /** A worker with two slots by default. */
 export const aWorker = (concurrency = 2) => {
   const waiting: ClaimedRunRow[] = [];
-  const suspects: ClaimedRunRow[] = [];
   const asked: number[] = [];
-  const rests: number[] = [];
   const did: string[] = [];
   const here = new Map<string, Here>();
   const stops = new Map<string, StopReason[]>();
   let failures: Error[] = [];
   const handingBack: { failure?: Error } = {};
   let unknown: ClaimedRunRow[] | Error = [];
-  let waitingAtPolls: Waiting | Error = { runs: true, suspects: true, deliveries: false };
+  let waitingAtPolls: Waiting | Error = { runs: true, deliveries: false };
   let held: Promise<void> | undefined;
   let receive: ((signal: Signal) => void) | undefined;
   const queue = {
     graphIds: ["test"],
-    isSuspect: (run: ClaimedRunRow) => run.lost_attempts >= 2,
     claimedAtOnce: 20,
     limitsRuns: false,
     findWaiting: () =>
@@ -66,12 +63,6 @@ export const aWorker = (concurrency = 2) => {
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
       return waiting.splice(0, limit);
-    },
-    async claimSuspect(_worker: string, _leaseSeconds: number, restSeconds: number) {
-      rests.push(restSeconds);
-      const failure = failures.shift();
-      if (failure !== undefined) throw failure;
-      return await Promise.resolve(suspects.shift());
     },
     async listUnknown(_worker: string, known: readonly string[]) {
       did.push(`looked for unknown ones beside ${known.join()}`);
@@ -90,7 +81,7 @@ export const aWorker = (concurrency = 2) => {
     },
   } as unknown as Queue;
   const executor = {
-    suspectsAtOnce: 0,
+    hasRoomAlone: true,
     execute(run: ClaimedRunRow, creatorIsHere: boolean, events: ExecutionEvents): Execution {
       did.push(`began ${run.run_id}`);
       let end = (_ending?: RunEnding): void => undefined;
@@ -160,9 +151,7 @@ export const aWorker = (concurrency = 2) => {
   return {
     worker,
     waiting,
-    suspects,
     asked,
-    rests,
     did,
     stops,
     here,
@@ -174,8 +163,7 @@ export const aWorker = (concurrency = 2) => {
     fail: (...errors: Error[]) => void (failures = errors),
     /** What the statement of the poll says, or that it fails. */
     pollFinds: (found: Partial<Waiting> | Error) =>
-      void (waitingAtPolls =
-        found instanceof Error ? found : { runs: false, suspects: false, deliveries: false, ...found }),
+      void (waitingAtPolls = found instanceof Error ? found : { runs: false, deliveries: false, ...found }),
     holdUnknown: (runs: ClaimedRunRow[] | Error) => void (unknown = runs),
     /** Claims have no answer before the returned function is called. */
     holdClaims(): () => void {

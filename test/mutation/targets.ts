@@ -16,7 +16,7 @@ const QUEUE = [
   "engine/queue/ending",
   "engine/leases",
   "engine/slots",
-  "engine/suspects",
+  "engine/alone",
   "engine/handing-back",
   "api/runs/record",
   "api/runs/rollback",
@@ -75,7 +75,7 @@ const EXECUTION = [
   "api/runs/cancellation",
   "api/runs/interrupts",
   "engine/events/modes",
-  "engine/suspects",
+  "engine/alone",
   "engine/queue/hosting",
   "api/runs/concurrency",
   "api/runs/threadless",
@@ -106,7 +106,7 @@ const CLAIMS = [
   "api/runs/concurrency",
   "api/runs/cancelling-many",
   "engine/slots",
-  "engine/suspects",
+  "engine/alone",
   "engine/strategies.property",
 ];
 
@@ -144,7 +144,7 @@ export const TARGETS: readonly Target[] = [
   ),
   ...sql(["give-up-attempt"], ["engine/queue/giving-up", ...QUEUE]),
   ...sql(["list-unknown", "list-ended-threadless", "ended-as", "assert-writable"], QUEUE),
-  ...sql(["claim", "claim-suspects", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
+  ...sql(["claim", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
   {
     file: "src/state/checkpoints/write/fences.ts",
     kind: "sql",
@@ -197,18 +197,8 @@ export const TARGETS: readonly Target[] = [
     [...EXECUTION, "api/runs/strict-resume", "engine/executors/host"],
   ),
   ...code(
-    [
-      "engine/executors/process/pool",
-      "engine/executors/process/members",
-      "engine/executors/process/placing",
-      "engine/executors/process/health-tracker",
-    ],
-    [
-      "engine/executors/pool",
-      "engine/executors/restarts",
-      "engine/executors/spare",
-      "engine/executors/deaths",
-    ],
+    ["engine/executors/process/pool", "engine/executors/process/members"],
+    ["engine/executors/pool", "engine/executors/spare", "engine/executors/deaths"],
   ),
   ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),
   ...code(["engine/attempt/execution", "engine/attempt/conclusion"], ["engine/execution", ...EXECUTION]),
@@ -223,10 +213,7 @@ export const TARGETS: readonly Target[] = [
     ],
     ["engine/worker", ...EXECUTION],
   ),
-  ...code(
-    ["engine/recovery"],
-    ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/suspects"],
-  ),
+  ...code(["engine/recovery"], ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/alone"]),
   ...code(
     ["engine/lease/heartbeat", "engine/lease/loop-renewals", "engine/lease/watched-thread"],
     ["engine/renewals", "engine/heartbeats", "platform/database/outages"],

@@ -29,12 +29,8 @@ const Figures = ({ queue, onCancel }: { queue: Queue; onCancel: RequestCancel })
           "Slots of this server",
           queue.slots === null ? "none" : `${queue.slots.active} of ${queue.slots.max}`,
         ],
-        ["Suspects", queue.num_suspects],
       ]}
     />
-    {queue.num_suspects > 0 && (
-      <p className="notice">Suspects may have ended their servers. The server executes each of them alone.</p>
-    )}
     <section className="stack">
       <h2>By graph</h2>
       {queue.graphs.length === 0 ? (

@@ -3,7 +3,6 @@ export interface Queue {
   num_pending: number;
   num_scheduled: number;
   num_running: number;
-  num_suspects: number;
   oldest_seconds: number | null;
   is_complete: boolean;
   graphs: {

@@ -60,7 +60,6 @@ const writeCounts = (
   if (queue !== undefined) {
     gauges("runs", "status", { pending: queue.num_pending, running: queue.num_running });
     gauge("runs_unhosted", queue.num_unhosted);
-    gauge("runs_suspect", queue.num_suspects);
   }
   if (threads !== undefined) {
     gauge("threads_expired", threads.num_expired);

@@ -60,8 +60,6 @@ export interface Metrics {
         num_running: number;
         /** No living worker hosts their graph. */
         num_unhosted: number;
-        /** They may have ended their processes. */
-        num_suspects: number;
       }
     | undefined;
   /** Bytes by table, with indexes, of all processes; undefined while the database is away. Read once a minute. */
@@ -100,9 +98,6 @@ export const queueRecord = z
     num_pending: count,
     num_scheduled: count.describe("Pending runs with a later start."),
     num_running: count,
-    num_suspects: count.describe(
-      "Pending runs that may have ended their servers and wait to be executed alone.",
-    ),
     oldest_seconds: oldestSeconds,
     is_complete: z
       .boolean()

@@ -69,7 +69,6 @@ export interface StatusServiceOptions {
   limits?: () => Metrics["limits"];
   graphProcesses?: () => Metrics["graph_processes"];
   listUnhosted?: () => Promise<{ graph_id: string; runs: number }[]>;
-  countSuspects?: () => Promise<number>;
   /** What the server counts while it works. Default: nothing is counted. */
   counted?: ServerMetrics;
   role?: string;
@@ -126,7 +125,6 @@ export const createStatusService = (options: StatusServiceOptions) => {
   });
   const countAll = oneAtATime(async () => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
-    const suspects = (await options.countSuspects?.()) ?? 0;
     const { pending, running } = await repository.countUnfinishedRuns();
     const { scheduled, due, late_seconds } = await repository.countCrons();
     const { pending: undelivered, failed, oldest_seconds, pushes } = await repository.countDeliveries();
@@ -137,7 +135,6 @@ export const createStatusService = (options: StatusServiceOptions) => {
         num_pending: pending,
         num_running: running,
         num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
-        num_suspects: suspects,
       },
       webhooks: { num_pending: undelivered, num_failed: failed, oldest_seconds },
       pushes: { num_pending: pushes },
@@ -251,12 +248,11 @@ export type StatusService = ReturnType<typeof createStatusService>;
 
 interface QueueServiceParts {
   repository: QueueRepository;
-  countSuspects(): Promise<number>;
   /** Undefined if this server executes no runs. */
   slots(): { server_id: string; max: number; active: number } | undefined;
 }
 
-export const createQueueService = ({ repository, countSuspects, slots }: QueueServiceParts) => ({
+export const createQueueService = ({ repository, slots }: QueueServiceParts) => ({
   async read(caller: Caller, signal?: AbortSignal): Promise<QueueRecord> {
     if (caller.kind === "user")
       throw forbidden("The queue of this server shows what everybody has: it needs an API key.");
@@ -264,7 +260,6 @@ export const createQueueService = ({ repository, countSuspects, slots }: QueueSe
     const servers = await repository.servers(signal);
     return {
       ...waiting,
-      num_suspects: await countSuspects(),
       servers: servers.map(({ seen_at, ...server }) => ({
         ...server,
         seen_at: seen_at && timestamp(seen_at),

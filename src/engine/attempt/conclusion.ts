@@ -14,7 +14,7 @@ import type { Queue } from "../queue/queue.ts";
 import type { Finished } from "../queue/sql/finish.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
-import { resultOfLost, WAITS_ALONE } from "./lost-run.ts";
+import { CONTINUES, CONTINUES_ALONE, resultOfLost } from "./lost-run.ts";
 import type { SlowestNode } from "../../graphs/trace/recorder.ts";
 import type { RunRecords, UsageTotal } from "../traces/attempt-records.ts";
 import { createOutcomes, type OutcomesParts } from "./outcomes.ts";
@@ -149,11 +149,8 @@ export const createConclusion = (parts: ConclusionParts) => {
       if (kept === undefined) {
         const lost_attempts = run.lost_attempts + 1;
         const { run_id, thread_id, graph_id } = run;
-        if (queue.isSuspect({ lost_attempts }))
-          logger.warn(
-            { run_id, thread_id, graph_id, lost_attempts },
-            `a run lost its process; ${WAITS_ALONE}`,
-          );
+        const next = queue.goesAlone({ lost_attempts }) ? CONTINUES_ALONE : CONTINUES;
+        logger.warn({ run_id, thread_id, graph_id, lost_attempts }, next);
         return undefined;
       }
       return await conclude(run, channel, resultOfLost(kept, result.how), isMine, creatorIsHere, records);

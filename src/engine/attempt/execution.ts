@@ -77,7 +77,9 @@ export const createExecutor = (parts: ExecutorParts) => {
   };
 
   return {
-    suspectsAtOnce: graphExecutor.suspectsAtOnce,
+    get hasRoomAlone(): boolean {
+      return graphExecutor.hasRoomAlone;
+    },
 
     /** Ends a lost run that must not be tried again. */
     async concludeAbandoned(run: ExecutedRunRow, result: AttemptResult): Promise<RunEnding | undefined> {
@@ -126,7 +128,7 @@ export const createExecutor = (parts: ExecutorParts) => {
       const records = createAttemptRecords(parts, selectorOf(run));
       const publishesProtocol = run.kwargs.event_streaming === true || hub.wantsProtocol(run.thread_id);
       const attempt = graphExecutor.execute(run, channel, {
-        isSuspect: queue.isSuspect(run),
+        isAlone: queue.goesAlone(run),
         publishesProtocol,
         records: exported === undefined ? records.options : { ...records.options, exported: exported.spans },
         onGraphEnded,

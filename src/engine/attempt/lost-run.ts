@@ -1,7 +1,8 @@
 import type { RunRow } from "../../platform/database/tables.ts";
 import type { GraphResult } from "../executors/executor.ts";
 
-export const WAITS_ALONE = "the run may be the cause, so it waits to be executed alone";
+export const CONTINUES = "a run lost its process; it continues from its last checkpoint";
+export const CONTINUES_ALONE = `${CONTINUES}, in a process of its own`;
 
 /** `how`: how the graph process ended, as the end of a sentence. */
 export const resultOfLost = (

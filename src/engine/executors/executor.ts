@@ -54,8 +54,8 @@ export interface WatchedSink extends AttemptEvents {
 }
 
 export interface ExecutionOptions {
-  /** With graph processes, a suspect gets its own process. */
-  isSuspect: boolean;
+  /** The run gets a graph process of its own. */
+  isAlone: boolean;
   publishesProtocol: boolean;
   records: RecordsOptions;
   onGraphEnded(): void;
@@ -70,8 +70,8 @@ export interface GraphExecution<Result = AttemptResult> {
 }
 
 export interface GraphExecutor<Result = AttemptResult> {
-  /** Suspects at a time, each in its own process; 0: suspects share this process. */
-  readonly suspectsAtOnce: number;
+  /** False: as many runs as allowed have processes of their own, or wait for one. */
+  readonly hasRoomAlone: boolean;
   /** Begins at once and stores fenced checkpoints. The caller manages leases and statuses. */
   execute(run: ClaimedRunRow, sink: WatchedSink, options: ExecutionOptions): GraphExecution<Result>;
 }

@@ -54,12 +54,11 @@ const endOfStopped = (reason: StopReason | undefined): GraphEnd | undefined =>
   reason?.kind === "cancel" ? "interrupted" : reason?.kind === "timeout" ? "failed" : undefined;
 
 /** Graphs share this process's event loop and memory: the smallest footprint, and simple to debug. */
-export const createInlineExecutor = (parts: InlineExecutorParts): GraphExecutor<GraphResult> => {
+export const createInlineExecutor = (
+  parts: InlineExecutorParts,
+): Pick<GraphExecutor<GraphResult>, "execute"> => {
   const slicer = createTimeSlicer(GRAPH_SLICE_MS);
-  return {
-    suspectsAtOnce: 0,
-    execute: (run, sink, options) => startAttempt(parts, slicer, run, sink, options),
-  };
+  return { execute: (run, sink, options) => startAttempt(parts, slicer, run, sink, options) };
 };
 
 /** Whether a later attempt continues. Without a checkpoint of its run, the attempt starts over. */

@@ -5,8 +5,6 @@ import { advance } from "./sql/advance.ts";
 import { advanceForgotten, FIRST_THREAD } from "./sql/advance-forgotten.ts";
 import { assertWritable } from "./sql/assert-writable.ts";
 import { claim, claimWithin } from "./sql/claim.ts";
-import { claimSuspects } from "./sql/claim-suspects.ts";
-import { countSuspects } from "./sql/count-suspects.ts";
 import { endedAs } from "./sql/ended-as.ts";
 import { findToRecover } from "./sql/find-to-recover.ts";
 import { findWaiting, type Waiting } from "./sql/find-waiting.ts";
@@ -23,10 +21,7 @@ import { renew } from "./sql/renew.ts";
 import { requeue } from "./sql/requeue.ts";
 
 interface QueueOptions {
-  /**
-   * A run is given up after this many lost attempts; before its last attempt it is a suspect. Suspects must
-   * not run together, or innocent runs would use up their attempts.
-   */
+  /** A run is given up after this many lost attempts. */
   maxAttempts: number;
   graphIds: readonly string[];
   /** False: only the lease reveals a lost server (platform/database/accelerators.ts). Default: true. */
@@ -34,12 +29,21 @@ interface QueueOptions {
   runningLimits?: RunningLimits | undefined;
 }
 
+/**
+ * A run that lost this many processes gets a process of its own, because it may have killed them. From the first loss on,
+ * the runs of a killed server would start one process each.
+ */
+const ALONE_AFTER = 2;
+/** More than a run may lose. */
+const ANY_LOST = 2 ** 31 - 1;
+
 export const createQueue = (
   database: Database,
   { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
 ) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
-  const suspectFrom = Math.max(1, maxAttempts - 1);
+  /** The last attempt is alone in any case. */
+  const aloneFrom = Math.min(ALONE_AFTER, Math.max(1, maxAttempts - 1));
   let checkedUpTo = FIRST_THREAD;
   return {
     graphIds,
@@ -50,28 +54,26 @@ export const createQueue = (
     /** Runs per claim: one of each lane, or one in all if running runs are limited. */
     claimedAtOnce: limits === undefined ? LANES_AT_MOST : 1,
 
-    findWaiting: (): Promise<Waiting> => findWaiting(database, { graphIds, suspectFrom }),
+    findWaiting: (): Promise<Waiting> => findWaiting(database, { graphIds }),
 
-    claim: (workerId: string, leaseSeconds: number, limit: number): Promise<ClaimedRunRow[]> =>
-      limits === undefined
-        ? claim(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom })
-        : claimWithin(database, { workerId, leaseSeconds, limit, graphIds, suspectFrom, limits }),
-
-    /** Throws like `claim`. */
-    async claimSuspect(
+    claim(
       workerId: string,
       leaseSeconds: number,
-      restSeconds: number,
-    ): Promise<ClaimedRunRow | undefined> {
-      const claim = { workerId, leaseSeconds, limit: 1, graphIds, suspectFrom, restSeconds };
-      return (await claimSuspects(database, claim))[0];
+      limit: number,
+      { withAlone = true }: { withAlone?: boolean } = {},
+    ): Promise<ClaimedRunRow[]> {
+      const claimed = {
+        workerId,
+        leaseSeconds,
+        limit,
+        graphIds,
+        lostBelow: withAlone ? ANY_LOST : aloneFrom,
+      };
+      return limits === undefined ? claim(database, claimed) : claimWithin(database, { ...claimed, limits });
     },
 
-    /** Whether `claim` leaves the run to `claimSuspect`. */
-    isSuspect: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= suspectFrom,
-
-    /** Throws if the database is unreachable. */
-    countSuspects: () => countSuspects(database, suspectFrom),
+    /** Whether the run's next attempt has a process of its own. */
+    goesAlone: (run: Pick<RunRow, "lost_attempts">): boolean => run.lost_attempts >= aloneFrom,
 
     advance: (threadId: string) => advance(database, [threadId]),
 

@@ -14,7 +14,9 @@ export const withinBudgets = (
   executor: GraphExecutor,
   budgets: Pick<Budgets, "refusalOfRun">,
 ): GraphExecutor => ({
-  suspectsAtOnce: executor.suspectsAtOnce,
+  get hasRoomAlone() {
+    return executor.hasRoomAlone;
+  },
   execute(run, sink, options) {
     let begun: GraphExecution | undefined;
     let stopReason: StopReason | undefined;

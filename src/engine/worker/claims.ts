@@ -5,14 +5,13 @@ import { sqlState, UNIQUE_VIOLATION } from "../../platform/domain/errors.ts";
 import type { Waiting } from "../queue/sql/find-waiting.ts";
 import type { Adoption } from "./adoption.ts";
 import type { RunsInHand, WorkerOptions } from "./runs-in-hand.ts";
-import type { Suspects } from "./suspects.ts";
 
 /** Concurrent claims. With one at a time, slots were idle for another round trip. */
 const CLAIMS_AT_MOST = 3;
 
 export const createClaims = (
-  { queue, concurrency, processId, leaseSeconds, onDeliveriesDue, logger }: WorkerOptions,
-  { inHand, suspects, adoption }: { inHand: RunsInHand; suspects: Suspects; adoption: Adoption },
+  { queue, executor, concurrency, processId, leaseSeconds, onDeliveriesDue, logger }: WorkerOptions,
+  { inHand, adoption }: { inHand: RunsInHand; adoption: Adoption },
   pollMs: number,
 ) => {
   const underWay = new Set<Promise<void>>();
@@ -30,7 +29,7 @@ export const createClaims = (
     inHand.reserve(slots);
     let runs: ClaimedRunRow[] = [];
     try {
-      runs = await queue.claim(processId, leaseSeconds, slots);
+      runs = await queue.claim(processId, leaseSeconds, slots, { withAlone: executor.hasRoomAlone });
       backOff.reset();
       backlog = runs.length === slots;
       wanted ||= backlog;
@@ -69,7 +68,7 @@ export const createClaims = (
     } catch (error) {
       logger.debug({ err: error }, "the queue can't be polled for now");
       // The claim reports the fault, and is soon repeated.
-      return { runs: true, suspects: false, deliveries: false };
+      return { runs: true, deliveries: false };
     }
   };
 
@@ -77,24 +76,7 @@ export const createClaims = (
     await adoption.poll();
     const waiting = await findWaiting();
     if (waiting.deliveries) onDeliveriesDue?.();
-    // Before the ordinary claim, which takes every free slot.
-    if (waiting.suspects) await claimSuspect();
     if (waiting.runs) wake();
-  };
-
-  /** Suspects are rare, so the poll alone claims them. */
-  const claimSuspect = async (): Promise<void> => {
-    if (stopped || suspects.isFull || (inHand.freeSlots <= 0 && !suspects.hasOwnPlaces)) return;
-    const isIdle = inHand.isIdle && underWay.size === 0 && !backlog;
-    try {
-      // Without a reservation, which would make new runs wait each second. The process may exceed its slots
-      // by one run.
-      const run = await queue.claimSuspect(processId, leaseSeconds, suspects.restSeconds(isIdle));
-      if (run !== undefined) inHand.begin(run, false);
-    } catch (error) {
-      adoption.claimFailed(error);
-      logger.debug({ err: error }, "a run that lost its process could not be claimed");
-    }
   };
 
   return {

@@ -8,7 +8,6 @@ import type { Endings } from "../endings.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { WaitersElsewhere } from "./waiters-elsewhere.ts";
-import type { Suspects } from "./suspects.ts";
 
 export interface WorkerOptions {
   queue: Queue;
@@ -38,7 +37,6 @@ const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${a
 
 export const createRunsInHand = (
   { concurrency, executor, heartbeat, endings, faults }: WorkerOptions,
-  suspects: Suspects,
   waitersElsewhere: WaitersElsewhere,
   { onGraphEnded, onReleased }: Reactions,
 ) => {
@@ -58,9 +56,7 @@ export const createRunsInHand = (
 
   return {
     get freeSlots(): number {
-      if (suspects.isAlone) return 0;
-      const sharing = executions.size - suspects.inOwnPlaces;
-      return concurrency - (sharing - Math.min(concluding, concurrency)) - reserved;
+      return concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
     },
     get isIdle(): boolean {
       return executions.size === 0 && reserved === 0;
@@ -85,20 +81,18 @@ export const createRunsInHand = (
     begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
       faults.reached("after-claim");
       remember(run);
-      const slots = suspects.hasOwnPlace(run) ? 0 : 1;
       const execution = executor.execute(run, creatorIsHere, {
         onGraphEnded: () => {
-          concluding += slots;
+          concluding += 1;
           onGraphEnded();
         },
         onReleased: (ending) => {
-          concluding -= slots;
+          concluding -= 1;
           remember(run);
           // This process may hold a later attempt of the run by now.
           const isNewest = executions.get(run.run_id) === execution;
           if (isNewest) executions.delete(run.run_id);
           heartbeat.ended(execution);
-          if (isNewest) suspects.released(run.run_id);
           const isAwaited = isNewest && waitersElsewhere.left(run.run_id);
           if (ending !== undefined) {
             const isAwaitedElsewhere = isAwaited || !creatorIsHere || run.resumable;
@@ -113,7 +107,6 @@ export const createRunsInHand = (
       });
       executions.set(run.run_id, execution);
       heartbeat.begun(execution);
-      suspects.begun(run);
       return execution;
     },
   };

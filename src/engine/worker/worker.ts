@@ -5,7 +5,6 @@ import { createClaims } from "./claims.ts";
 import { drain, type Drained } from "./closing.ts";
 import { createWaitersElsewhere } from "./waiters-elsewhere.ts";
 import { createRunsInHand, type WorkerOptions } from "./runs-in-hand.ts";
-import { createSuspects } from "./suspects.ts";
 
 const POLL_MS = 1_000;
 
@@ -16,20 +15,14 @@ const POLL_MS = 1_000;
 export const createWorker = (options: WorkerOptions) => {
   const { queue, signals, processId, leaseSeconds, heartbeat } = options;
   const waitersElsewhere = createWaitersElsewhere(signals);
-  const suspects = createSuspects({
-    isSuspect: (run) => queue.isSuspect(run),
-    leaseSeconds,
-    atOnce: options.executor.suspectsAtOnce,
-    onJoinable: () => claims.wake(),
-  });
-  const inHand = createRunsInHand(options, suspects, waitersElsewhere, {
+  const inHand = createRunsInHand(options, waitersElsewhere, {
     onGraphEnded: () => claims.graphEnded(),
     onReleased: (threadId, mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
   });
   const adoption = createAdoption(options, inHand);
   const beginOnce = (run: ClaimedRunRow): Execution | undefined =>
     inHand.get(run.run_id) ?? (inHand.hasBegun(run) ? undefined : inHand.begin(run, true));
-  const claims = createClaims(options, { inHand, suspects, adoption }, POLL_MS);
+  const claims = createClaims(options, { inHand, adoption }, POLL_MS);
   let stopListening = (): void => undefined;
 
   const listen = (): (() => void) => {

@@ -46,10 +46,6 @@ export const METRICS = {
 
   runs: { kind: "gauge", help: "Runs that have not ended, of all processes.", labels: ["status"] },
   runs_unhosted: { kind: "gauge", help: "Runs that wait for a graph that no living worker hosts." },
-  runs_suspect: {
-    kind: "gauge",
-    help: "Runs that may have ended their processes, and wait to be executed alone.",
-  },
   runs_ended_total: {
     kind: "counter",
     help: "Runs that this process ended, since its start.",

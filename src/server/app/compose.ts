@@ -192,7 +192,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;
       own.apiAddress = addresses.called + foundation.http.mountPrefix;
-      if (ownServer !== undefined) execution.graphProcesses?.listening(own.apiAddress);
+      if (ownServer !== undefined) execution.graphProcesses.listening(own.apiAddress);
       await awaitLoaded(execution.graphProcesses, { signal, logger });
       if (phase === "starting") phase = "ready";
       if (readsAhead && isReady() && config.role !== "worker") graphs.readAhead();
@@ -205,7 +205,7 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
     async renew(how: { isWhole: boolean }): Promise<void> {
       const before = [...graphs.ids];
       // The graph process loads the new code first, because a faulty graph may harm its process.
-      await execution.graphProcesses?.renew(how);
+      await execution.graphProcesses.renew(how);
       await foundation.reloading?.reload();
       const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
       await services.ensureSystemAssistants(project.entries);

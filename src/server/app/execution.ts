@@ -77,7 +77,7 @@ export const openExecution = async (
     openSubgraphsOf: (run) => openSubgraphs(eventLog, run),
     logger,
   });
-  if (graphProcesses !== undefined) lifecycle.closing(graphProcesses);
+  lifecycle.closing(graphProcesses);
   const executor = createExecutor({
     database,
     queue,

@@ -1,6 +1,5 @@
 /** Uses environment, signals and exit, as serve.ts does. */
 import { markedOfGraph } from "../../platform/lib/contents.ts";
-import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker } from "node:worker_threads";
 import { createAuthorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
@@ -11,8 +10,7 @@ import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { openSubgraphs } from "../../engine/events/protocol/open-subgraphs.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
-import { createHost, type CurrentExecution } from "../../engine/executors/process/host.ts";
-import { writeExitReport } from "../../engine/executors/process/exit-report.ts";
+import { createHost } from "../../engine/executors/process/host.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../../engine/executors/process/messages.ts";
 import { createLogConsole } from "../../graphs/console.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";
@@ -24,7 +22,6 @@ import { loadPackages, traceModules } from "../../platform/lib/module-trace.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
 import { isTelemetryConfigured, startTelemetry } from "../../platform/telemetry/sdk.ts";
 import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
-import { describeThrown } from "../../platform/lib/thrown.ts";
 import { GraphLoadError, readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { createRunRepository } from "../../api/runs/repository.ts";
 import { PostgresStore } from "../../api/store/postgres-store.ts";
@@ -36,11 +33,6 @@ const LOG_DESCRIPTOR = 4;
 /** Per second; a process writes some hundred. */
 const WRITES_REPORTED_AT_MOST = 2_000;
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
-/** The watching thread calls this function while a graph blocks the main thread. */
-const WHO_BLOCKS = "threadloom.who-blocks";
-/** The thread asks this long before the kill, so that its report arrives. */
-const ASKED_BEFORE_MS = 2_000;
-const ASKED_AT_LEAST_MS = 1_500;
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };
 
 const sendToServer = process.send?.bind(process);
@@ -55,63 +47,33 @@ process.on("disconnect", () => process.exit(0));
 // A terminal sends Ctrl-C to all processes. The main process decides about the runs.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 
-/** Logs the run whose code ends this process. The run is unknown for a full heap, a signal, or an endless loop. */
-const blameWhoEnds = (
-  current: AsyncLocalStorage<CurrentExecution>,
-  logger: Logger,
-  logsContents: boolean,
-): void => {
-  /** While a factory builds a graph, LangGraph knows the node but not the run. */
-  const originHere = () => {
-    const { id: _id, ...run } = current.getStore() ?? {};
-    return { ...logOrigin(), ...run };
-  };
+/** Logs the run whose code ends this process, as far as LangGraph knows it. */
+const logWhatNothingCaught = (logger: Logger): void => {
   process.on("unhandledRejection", (error) =>
-    logger.error({ ...originHere(), err: markedOfGraph(error) }, "a rejection was not handled"),
+    logger.error({ ...logOrigin(), err: markedOfGraph(error) }, "a rejection was not handled"),
   );
-  let how = "called process.exit";
   process.on("uncaughtException", (error) => {
     logger.fatal(
-      { ...originHere(), err: markedOfGraph(error) },
+      { ...logOrigin(), err: markedOfGraph(error) },
       "an exception was not caught in a graph process",
     );
-    const { name, message } = describeThrown(error);
-    how = `threw an exception that nothing caught (${logsContents ? `${name}: ${message}` : name})`;
     process.exit(1);
   });
-  process.on("exit", () => {
-    const execution = current.getStore();
-    const { node } = logOrigin();
-    if (execution !== undefined) writeExitReport({ ...execution, node, how });
-  });
-};
-
-/** Answered pings, shared with the watching thread. */
-const pings = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-
-const watch = (blockedSeconds: number, current: AsyncLocalStorage<CurrentExecution>): void => {
-  Reflect.set(globalThis, Symbol.for(WHO_BLOCKS), () => {
-    const execution = current.getStore();
-    if (execution === undefined) return;
-    const how = "did not let the event loop turn";
-    writeExitReport({ ...execution, node: logOrigin().node, how, isUnresponsive: true });
-  });
-  const silentMs = Math.max(ASKED_AT_LEAST_MS, blockedSeconds * 1_000 - ASKED_BEFORE_MS);
-  const asking = blockedSeconds === 0 ? {} : { pings, silentMs, name: WHO_BLOCKS };
-  const workerData = { parent: process.ppid, ...asking };
-  new Worker(WATCH, { workerData, execArgv: [], resourceLimits: WATCH_LIMITS }).unref();
 };
 
 const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadIsAsked: Promise<void>) => {
-  const current = new AsyncLocalStorage<CurrentExecution>();
-  watch(setup.blockedSeconds, current);
+  new Worker(WATCH, {
+    workerData: { parent: process.ppid },
+    execArgv: [],
+    resourceLimits: WATCH_LIMITS,
+  }).unref();
   const logger = createLogger({
     level: setup.logLevel,
     contents: setup.logContents,
     fields: isTelemetryConfigured(process.env) ? activeTraceIds : undefined,
     destination: openTerminal(LOG_DESCRIPTOR),
   });
-  blameWhoEnds(current, logger, setup.logContents);
+  logWhatNothingCaught(logger);
   const telemetry = await startTelemetry(process.env, logger);
   Reflect.set(globalThis, SDK_LOGGER, createSdkLogger(logger));
   Object.assign(console, createLogConsole(logger));
@@ -168,7 +130,6 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
       checkpointWrites = [];
       return taken;
     },
-    current,
     onClose() {
       void Promise.allSettled([graphs.close(), database.close(), telemetry?.close()]).then(() =>
         process.exit(0),
@@ -214,10 +175,7 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
     else if (next.kind === "listening") ownServer.address = next.address;
     else
       opening.then(
-        ({ receive }) => {
-          if (next.kind === "ping") Atomics.add(pings, 0, 1);
-          receive(next);
-        },
+        ({ receive }) => receive(next),
         // The handler below reports the error.
         () => undefined,
       );

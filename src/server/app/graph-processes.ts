@@ -24,14 +24,14 @@ interface GraphProcessPlan {
   poolSize: number;
 }
 
-/** The spare needs connections, too: it replaces a process or executes a suspect. */
+/** The spare needs connections, too: it replaces a process or executes a run alone. */
 export const planGraphProcesses = (
   { graphProcesses, databasePoolSize, role }: Pick<Config, "graphProcesses" | "databasePoolSize" | "role">,
   cores = availableParallelism(),
 ): GraphProcessPlan => {
   const wanted = graphProcesses === "auto" ? Math.max(1, cores - 1) : graphProcesses;
   const processes = role === "api" ? 0 : wanted;
-  if (processes === 0) return { processes, mainPoolSize: databasePoolSize, poolSize: 0 };
+  if (processes === 0) return { processes, mainPoolSize: databasePoolSize, poolSize: CONNECTIONS_AT_LEAST };
   const poolSize = Math.max(CONNECTIONS_AT_LEAST, Math.floor(databasePoolSize / (processes + 2)));
   const mainPoolSize = Math.max(CONNECTIONS_AT_LEAST, databasePoolSize - poolSize * (processes + 1));
   return { processes, mainPoolSize, poolSize };
@@ -64,20 +64,16 @@ export interface GraphExecutorParts extends Omit<
 export const openGraphExecutor = (
   config: Config,
   { connectionString, onFiles, onCheckpointsWritten, logger, ...parts }: GraphExecutorParts,
-): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses | undefined } => {
+): { graphExecutor: GraphExecutor; graphProcesses: GraphProcesses } => {
   const plan = planGraphProcesses(config);
   const { processes, poolSize } = plan;
   const { recursionLimitMax, eventCharactersAtMost, graphProcessResidentBytes, graphProcessHeapMegabytes } =
     config;
-  if (processes === 0) {
-    const graphExecutor = createInlineExecutor({ ...parts, recursionLimitMax, eventCharactersAtMost });
-    return { graphExecutor, graphProcesses: undefined };
-  }
-  const warning = poolWarning(config, plan);
+  const warning = processes === 0 ? undefined : poolWarning(config, plan);
   if (warning !== undefined) logger.warn(warning);
   const graphProcesses = createGraphProcesses({
     processes,
-    spares: SPARES,
+    spares: processes === 0 ? 0 : SPARES,
     isReloading: onFiles !== undefined,
     onFiles,
     onCheckpointsWritten,
@@ -92,7 +88,6 @@ export const openGraphExecutor = (
       recursionLimitMax,
       eventCharactersAtMost,
       stateValueCharactersAtMost: config.stateValueCharactersAtMost,
-      blockedSeconds: config.blockedLoopSeconds,
       logLevel: config.logLevel,
       logContents: config.logContents,
       encryption: encryptionOf(config),
@@ -106,15 +101,22 @@ export const openGraphExecutor = (
     residentBytesKilled: graphProcessResidentBytes + graphProcessHeapMegabytes * BYTES_PER_MEGABYTE,
     logger,
   });
-  return { graphExecutor: graphProcesses, graphProcesses };
+  if (processes > 0) return { graphExecutor: graphProcesses, graphProcesses };
+  const inline = createInlineExecutor({ ...parts, recursionLimitMax, eventCharactersAtMost });
+  const graphExecutor: GraphExecutor = {
+    get hasRoomAlone() {
+      return graphProcesses.hasRoomAlone;
+    },
+    execute: (run, sink, options) => (options.isAlone ? graphProcesses : inline).execute(run, sink, options),
+  };
+  return { graphExecutor, graphProcesses };
 };
 
 /** A graph that never loads must not block the API. The log names such a graph. */
 export const awaitLoaded = async (
-  graphProcesses: Pick<GraphProcesses, "loaded"> | undefined,
+  graphProcesses: Pick<GraphProcesses, "loaded">,
   { forMs = LOADED_WITHIN_MS, signal, logger }: { forMs?: number; signal?: AbortSignal; logger: Logger },
 ): Promise<void> => {
-  if (graphProcesses === undefined) return;
   const over = new AbortController();
   const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
   const inTime = graphProcesses.loaded.then(() => false);

@@ -9,14 +9,13 @@ import type { Webhooks } from "./webhooks.ts";
 /** `waiting`: what `/queue` shows. */
 export const createStatus = (
   { callerLimits, config, database, lifecycle, metrics, processId }: Foundation,
-  { graphProcesses, hosting, queue, worker }: ServerExecution,
+  { graphProcesses, hosting, worker }: ServerExecution,
   webhooks: Webhooks,
   { streaming, isReady }: { streaming: Pick<StreamingService, "figures">; isReady: () => boolean },
 ) => {
   const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
   const waiting = createQueueService({
     repository: createQueueRepository(database),
-    countSuspects: () => queue.countSuspects(),
     slots: () => (config.role === "api" ? undefined : { server_id: processId, ...slots() }),
   });
   const status = lifecycle.closing(
@@ -24,13 +23,12 @@ export const createStatus = (
       database,
       repository: createStatusRepository(database),
       listUnhosted: () => hosting.listUnhosted(),
-      countSuspects: () => queue.countSuspects(),
       readiness: () => (isReady() ? undefined : "is starting or stopping"),
       workers: slots,
       eventStreaming: () => streaming.figures(),
       deliveryTries: () => webhooks.dispatcher?.figures(),
       limits: () => callerLimits.figures(),
-      graphProcesses: () => graphProcesses?.figures(),
+      graphProcesses: () => graphProcesses.figures(),
       counted: metrics,
       role: config.role,
       flags: { langsmith: isTracingOn(), langsmith_tracing_replicas: isTracingOn() },

@@ -30,7 +30,6 @@ test("an empty queue has no waiting run, and shows the server's slots", async ()
     num_pending: 0,
     num_scheduled: 0,
     num_running: 0,
-    num_suspects: 0,
     oldest_seconds: null,
     is_complete: true,
     graphs: [],
@@ -92,15 +91,10 @@ test("waiting runs are counted by graph and thread, the oldest with its waiting 
   await api.cancel(busy, running.run_id);
 });
 
-test("a graph without a host is distinct from the others, and so is a suspect", async () => {
+test("a graph without a host is distinct from the others", async () => {
   const threadId = await api.aThread();
   const run = await api.aRun(threadId, { ...COUNT, after_seconds: 3_600 });
-  await query(
-    server,
-    "update threadloom.runs set graph_id = 'constructor', lost_attempts = 2 where run_id = $1",
-    [run.run_id],
-  );
+  await query(server, "update threadloom.runs set graph_id = 'constructor' where run_id = $1", [run.run_id]);
   const queue = await theQueue();
   expect(queue.graphs).toMatchObject([{ graph_id: "constructor", num_pending: 1, is_hosted: false }]);
-  expect(queue.num_suspects).toBe(1);
 });

@@ -195,7 +195,7 @@ test("metrics count the runs that have not ended, in both formats", async () => 
      from threadloom.threads`,
   );
   const { body } = await client.get("/metrics?format=json");
-  expect(body.queue).toEqual({ num_pending: 3, num_running: 1, num_unhosted: 0, num_suspects: 0 });
+  expect(body.queue).toEqual({ num_pending: 3, num_running: 1, num_unhosted: 0 });
   expect(body.workers).toEqual({ max: 10, active: 3, available: 7 });
   expect(body.database).toMatchObject({ up: true, waiting: 0 });
   expect(body.process.resident_memory_bytes).toBeGreaterThan(1e6);
@@ -205,7 +205,6 @@ test("metrics count the runs that have not ended, in both formats", async () => 
   expect(answer.headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
   expect(answer.text).toContain('\nthreadloom_runs{status="pending"} 3\n');
   expect(answer.text).toContain("\nthreadloom_runs_unhosted 0\n");
-  expect(answer.text).toContain("\nthreadloom_runs_suspect 0\n");
   expect(answer.text).toContain("\nthreadloom_worker_slots_active 3\n");
   const lines = answer.text.split("\n").filter((line) => line !== "");
   for (const line of lines)

@@ -32,7 +32,7 @@ test("a graph that emits 50 MB faster than they are read waits, and no event is 
     1,
     { delete_thread: false } as ClaimedRunRow,
     sink,
-    { isSuspect: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
+    { isAlone: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
     () => undefined,
   );
   const pipe = createEventPipe(

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
@@ -9,6 +10,8 @@ import { onServer } from "../../helpers/servers.ts";
 /** Graphs that harm their process, and the runs that are affected. A lease is longer than each test may take. */
 
 const WITHIN_MS = 120_000;
+/** A process that does not answer for two seconds gets no new runs. */
+const NOTICED_AFTER_MS = 4_000;
 
 let server: TestServer;
 let api: Api;
@@ -106,7 +109,7 @@ test("runs end while the process of another one does not answer", async () => {
   try {
     const hanging = await hostile({ harm: "loop", steps: 20 });
     await processOf(hanging.threadId);
-    // Some of them begin before the server notices that the process does not answer.
+    await pause(NOTICED_AFTER_MS);
     for (let beside = 0; beside < 3; beside += 1) {
       const { threadId, runId } = await hostile({ steps: 1 });
       expect(await endOf(threadId, runId)).toMatchObject({ status: "success" });

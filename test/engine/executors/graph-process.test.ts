@@ -6,7 +6,6 @@ import {
   startGraphProcess,
   type GraphProcessOptions,
 } from "../../../src/engine/executors/process/graph-process.ts";
-import { EXIT_REPORT_DESCRIPTOR } from "../../../src/engine/executors/process/exit-report.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 
 /** Simulated answers of the system to a fork, and a child that does nothing. */
@@ -16,7 +15,6 @@ const forked = vi.mocked(fork);
 const ANSWER_MS = 60_000;
 
 const start = ({ isFailureLogged = false, write = (_line: string): void => undefined } = {}) => {
-  const onCulprit = vi.fn<GraphProcessOptions["onCulprit"]>();
   const onEnd = vi.fn<GraphProcessOptions["onEnd"]>();
   const graphProcess = startGraphProcess({
     entry: new URL("file:///graphs.js"),
@@ -24,16 +22,14 @@ const start = ({ isFailureLogged = false, write = (_line: string): void => undef
     heapMegabytes: 100,
     blockedSeconds: 10,
     onMessage: () => undefined,
-    onUnresponsive: () => undefined,
-    onCulprit,
     onEnd,
     isFailureLogged: () => isFailureLogged,
     logger: createLogger({ level: "info", destination: { write } }),
   });
-  return { graphProcess, onCulprit, onEnd };
+  return { graphProcess, onEnd };
 };
 const aChild = () => {
-  const stdio = Array.from({ length: 6 }, () => new PassThrough());
+  const stdio = Array.from({ length: 5 }, () => new PassThrough());
   const child = Object.assign(new EventEmitter(), {
     pid: 1,
     stdio,
@@ -88,16 +84,6 @@ test("a process that has loaded its graphs lives on", async () => {
   await vi.advanceTimersByTimeAsync(2 * ANSWER_MS);
   clearInterval(answering);
   expect(onEnd).not.toHaveBeenCalled();
-});
-
-test("the exit report of a process names the run that ended it; other text there is ignored", async () => {
-  const { stdio } = aChild();
-  const { onCulprit } = start();
-  const culprit = { id: 7, run_id: "run", thread_id: "thread", graph_id: "graph", node: "hurt", how: "left" };
-  for (const line of ["no JSON", "null", "7", "[]", `{"id":7}`, "", JSON.stringify(culprit)])
-    stdio[EXIT_REPORT_DESCRIPTOR]!.write(`${line}\n`);
-  await vi.advanceTimersByTimeAsync(0);
-  expect(onCulprit.mock.calls).toEqual([[culprit]]);
 });
 
 test.each([

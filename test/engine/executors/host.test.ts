@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test, vi } from "vitest";
 import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
 import type {
@@ -25,8 +24,7 @@ const SINK: WatchedSink = {
 
 /** What the main process receives of a graph's end, through the messages of the pipe. */
 const resultThere = async (result: GraphResult) => {
-  const executor: GraphExecutor<GraphResult> = {
-    suspectsAtOnce: 0,
+  const executor: Pick<GraphExecutor<GraphResult>, "execute"> = {
     execute: () => ({
       result: Promise.resolve(result),
       stop: () => undefined,
@@ -37,7 +35,7 @@ const resultThere = async (result: GraphResult) => {
     1,
     { run_id: "run", delete_thread: false } as ClaimedRunRow,
     SINK,
-    { isSuspect: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
+    { isAlone: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
     vi.fn(),
   );
   const host = createHost({
@@ -48,7 +46,6 @@ const resultThere = async (result: GraphResult) => {
     },
     isLoss: () => false,
     residentBytes: () => 0,
-    current: new AsyncLocalStorage(),
     onClose: () => undefined,
   });
   there.wantValues();
@@ -72,8 +69,7 @@ test("a run whose values have no JSON form succeeds, as it does in the main proc
 /** What a graph's process learns from the log of the main process, and how the main process sees an attempt that fails by it. */
 const askingTheLog = async (logged: () => Promise<void>) => {
   const stopped: StopReason[] = [];
-  const executor: GraphExecutor<GraphResult> = {
-    suspectsAtOnce: 0,
+  const executor: Pick<GraphExecutor<GraphResult>, "execute"> = {
     execute: (_, sink) => ({
       result: Promise.resolve(sink.logged()).then(
         () => ({ kind: "completed", values: () => undefined, interrupts: undefined, outputKeys: undefined }),
@@ -87,7 +83,7 @@ const askingTheLog = async (logged: () => Promise<void>) => {
     1,
     { run_id: "run", delete_thread: false } as ClaimedRunRow,
     { ...SINK, hasLog: true, logged },
-    { isSuspect: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
+    { isAlone: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
     vi.fn(),
   );
   const host = createHost({
@@ -99,7 +95,6 @@ const askingTheLog = async (logged: () => Promise<void>) => {
     },
     isLoss: () => false,
     residentBytes: () => 0,
-    current: new AsyncLocalStorage(),
     onClose: () => undefined,
   });
   there.placeAt({ send: (message) => host.receive(JSON.parse(JSON.stringify(message)) as typeof message) });

@@ -72,10 +72,10 @@ const aPool = (
     ...options,
   });
 
-const begin = (pool: ReturnType<typeof aPool>, runId: string, isSuspect = false) => {
+const begin = (pool: ReturnType<typeof aPool>, runId: string, isAlone = false) => {
   const run = { run_id: runId, delete_thread: false } as ClaimedRunRow;
   const execution = pool.execute(run, SINK, {
-    isSuspect,
+    isAlone,
     publishesProtocol: false,
     records: NO_RECORDS,
     onGraphEnded: () => undefined,
@@ -186,11 +186,11 @@ describe("a failing start", () => {
     expect(linesWith("exited with 1")).toHaveLength(1); // the end of a process that was ready is always logged
   });
 
-  test("of a process for a single suspect delays no other start", async () => {
+  test("of a process for a single run delays no other start", async () => {
     const pool = aPool();
     ready(started[0]!);
-    // The suspect takes the spare, and the next spare starts when no other start is in progress.
-    begin(pool, "suspect", true);
+    // The run takes the spare, and the next spare starts when no other start is in progress.
+    begin(pool, "only", true);
     expect(started).toHaveLength(2);
     started[1]!.options.onEnd("exit", "exited with 1");
     expect(started).toHaveLength(3);
@@ -232,9 +232,9 @@ describe("in development, when no process can load the graphs,", () => {
     await pool.close();
   });
 
-  test("a suspect that was to continue alone ends with that error, too, and is not started again", async () => {
+  test("a run that was to continue alone ends with that error, too, and is not started again", async () => {
     const pool = aBrokenPool();
-    const { state } = begin(pool, "suspect", true);
+    const { state } = begin(pool, "only", true);
     const alone = started.at(-1)!;
     alone.options.onMessage(BROKEN);
     await vi.advanceTimersByTimeAsync(0);
@@ -285,120 +285,9 @@ describe("with a spare that is ready", () => {
     expect(pool.figures()).toMatchObject({ working: 1, spare: 1, starting: 0, deaths: { signal: 1 } });
   });
 
-  test("of the runs of a dead process, the one that began last continues alone", async () => {
-    const pool = aReadyPool();
-    for (const runId of ["one", "two", "newest"]) begin(pool, runId);
-    started[0]!.options.onEnd("exit", "exited with 0");
-    for (const runId of ["newest", "two", "one"]) begin(pool, runId);
-    ready(started[2]!);
-    expect([placesOf("one"), placesOf("two"), placesOf("newest")]).toEqual([
-      [1, 2],
-      [1, 2],
-      [1, 3],
-    ]);
-    // When that process dies, too, no other run loses an attempt.
-    started[2]!.options.onEnd("exit", "exited with 0");
-    expect(placesOf("one")).toEqual([1, 2]);
-  });
-
-  describe("the run whose code ended the process", () => {
-    const SHUTDOWN = { kind: "stopped", reason: { kind: "shutdown" } };
-    /** Simulates a process that names the run that ends it. */
-    const endBy = (fake: FakeProcess, runId: string): void => {
-      const origin = { run_id: runId, thread_id: "thread", graph_id: "graph", node: "hurt" };
-      const culprit = { id: idOf(fake, runId), ...origin, how: "called process.exit" };
-      fake.options.onCulprit(culprit);
-      fake.options.onEnd("exit", "exited with 0");
-    };
-
-    test("loses an attempt and continues alone; the others lose none, and continue together", async () => {
-      const pool = aReadyPool();
-      const runs = ["culprit", "one", "newest"].map((runId) => begin(pool, runId));
-      endBy(started[0]!, "culprit");
-      await vi.advanceTimersByTimeAsync(0);
-      expect(runs.map(({ state }) => state.result)).toEqual([
-        { kind: "lost", how: "exited with 0: it called process.exit" },
-        SHUTDOWN,
-        SHUTDOWN,
-      ]);
-      for (const runId of ["newest", "culprit", "one"]) begin(pool, runId);
-      ready(started[2]!);
-      expect([placesOf("one"), placesOf("newest"), placesOf("culprit")]).toEqual([
-        [1, 2],
-        [1, 2],
-        [1, 3],
-      ]);
-    });
-
-    test("is named in the log line of the end, with its thread, its graph and its act", () => {
-      const pool = aReadyPool();
-      for (const runId of ["culprit", "neighbour"]) begin(pool, runId);
-      endBy(started[0]!, "culprit");
-      const line = lines.find((text) => text.includes("a graph process exited"));
-      expect(JSON.parse(line ?? "{}")).toMatchObject({
-        runs: ["culprit", "neighbour"],
-        culprit: { run_id: "culprit", thread_id: "thread", graph_id: "graph", node: "hurt" },
-        msg: "a graph process exited with 0: a run called process.exit",
-      });
-    });
-
-    test("is not suspected if its process answers again", async () => {
-      const pool = aReadyPool();
-      const runs = ["slow", "neighbour"].map((runId) => begin(pool, runId));
-      const [fake] = started as [FakeProcess];
-      const origin = { run_id: "slow", thread_id: "thread", graph_id: "graph", node: "hurt" };
-      fake.options.onCulprit({ id: idOf(fake, "slow"), ...origin, how: "was slow", isUnresponsive: true });
-      fake.options.onMessage({ kind: "pong", residentBytes: 1 });
-      fake.options.onEnd("signal", "was ended by SIGKILL");
-      await vi.advanceTimersByTimeAsync(0);
-      const lost = { kind: "lost", how: "was ended by SIGKILL" };
-      expect(runs.map(({ state }) => state.result)).toEqual([lost, lost]);
-    });
-
-    test("may be over, and have left a timer: then no run loses an attempt or continues alone", async () => {
-      const pool = aReadyPool();
-      for (const runId of ["over", "one"]) begin(pool, runId);
-      const newest = begin(pool, "newest");
-      const [fake] = started as [FakeProcess];
-      const id = idOf(fake, "over");
-      fake.options.onMessage({
-        kind: "result",
-        id,
-        result: { kind: "stopped", reason: { kind: "timeout" } },
-      });
-      endBy(fake, "over");
-      await vi.advanceTimersByTimeAsync(0);
-      expect(newest.state.result).toEqual(SHUTDOWN);
-      for (const runId of ["one", "newest"]) begin(pool, runId);
-      ready(started[2]!);
-      expect([placesOf("one"), placesOf("newest")]).toEqual([
-        [1, 2],
-        [1, 2],
-      ]);
-    });
-
-    test("clears a run that is always present only a few times, because that run may be named in its place", async () => {
-      const pool = aReadyPool();
-      const results: unknown[] = [];
-      for (let deaths = 0; deaths < 6; deaths += 1) {
-        begin(pool, `culprit ${deaths}`);
-        const around = begin(pool, "around");
-        const place = started.findLast(({ received }) =>
-          received.some((message) => message.kind === "execute" && message.run.run_id === "around"),
-        );
-        endBy(place!, `culprit ${deaths}`);
-        await vi.advanceTimersByTimeAsync(0);
-        results.push(around.state.result?.kind);
-        ready(started.at(-1)!);
-      }
-      expect(results).toEqual(["stopped", "stopped", "stopped", "stopped", "stopped", "lost"]);
-    });
-  });
-
   describe("while a process does not answer", () => {
     const stopAnswering = (fake: FakeProcess): void => {
       fake.isResponsive = false;
-      fake.options.onUnresponsive();
     };
 
     test("a new run begins in the spare, and the process ends with its present runs", () => {
@@ -413,53 +302,6 @@ describe("with a spare that is ready", () => {
       expect(started[0]!.isClosed).toBe(true);
     });
 
-    test("a run that it has not begun is handed back, and one that it has begun stays", async () => {
-      const pool = aReadyPool();
-      const [fake] = started as [FakeProcess];
-      const hanging = begin(pool, "hanging");
-      const begun = begin(pool, "begun");
-      const awaited = begin(pool, "awaited");
-      fake.options.onMessage({ kind: "begun", id: idOf(fake, "begun") });
-      stopAnswering(fake);
-      await vi.advanceTimersByTimeAsync(0);
-      expect(awaited.state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
-      expect([hanging.state.result, begun.state.result]).toEqual([undefined, undefined]);
-      expect(fake.received).toContainEqual({
-        kind: "stop",
-        id: idOf(fake, "awaited"),
-        reason: { kind: "lease-lost" },
-      });
-    });
-
-    test("a handed-back run is refused if its process begins it nevertheless and asks for the log", () => {
-      const pool = aReadyPool();
-      const [fake] = started as [FakeProcess];
-      begin(pool, "hanging");
-      begin(pool, "awaited");
-      const id = idOf(fake, "awaited");
-      stopAnswering(fake);
-      const answers = () => fake.received.filter(({ kind }) => kind === "logged");
-      expect(answers()).toEqual([]);
-      fake.options.onMessage({ kind: "log", id });
-      // Its events were not logged, so it must not store what follows them.
-      expect(answers()).toMatchObject([
-        { id, failure: { message: "The run was taken back from this process." } },
-      ]);
-    });
-
-    test("a process that leaves ends when its last runs were handed back", () => {
-      const pool = aReadyPool();
-      const [fake] = started as [FakeProcess];
-      begin(pool, "first");
-      begin(pool, "awaited");
-      fake.options.onMessage({ kind: "pong", residentBytes: 1.4e9 });
-      const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
-      fake.options.onMessage({ kind: "result", id: idOf(fake, "first"), result });
-      expect(fake.isClosed).toBe(false);
-      stopAnswering(fake);
-      expect(fake.isClosed).toBe(true);
-    });
-
     test("the pool starts no more processes for it than its size", () => {
       const pool = aReadyPool();
       for (let silent = 0; silent < 3; silent += 1) {
@@ -470,30 +312,6 @@ describe("with a spare that is ready", () => {
       begin(pool, "waits");
       expect([placesOf("waits"), started.length]).toEqual([[], 3]);
     });
-  });
-
-  test("a full heap costs an attempt only to the run that has its process alone", async () => {
-    const pool = aReadyPool();
-    const together = ["innocent", "greedy"].map((runId) => begin(pool, runId));
-    started[0]!.options.onEnd("memory", "was ended by SIGABRT");
-    const alone = begin(pool, "greedy");
-    ready(started[2]!);
-    const innocent = begin(pool, "innocent");
-    started
-      .find(({ id }) => placesOf("greedy").at(-1) === id)!
-      .options.onEnd("memory", "was ended by SIGABRT");
-    await vi.advanceTimersByTimeAsync(0);
-    const handedBack = { kind: "stopped", reason: { kind: "shutdown" } };
-    expect(together.map(({ state }) => state.result)).toEqual([handedBack, handedBack]);
-    expect(alone.state.result).toMatchObject({ kind: "lost" });
-    expect(innocent.state.result).toBeUndefined();
-    // The next attempt is alone again, and ends no neighbour's process.
-    begin(pool, "greedy");
-    ready(started.at(-1)!);
-    expect([placesOf("innocent"), placesOf("greedy")]).toEqual([
-      [1, 2],
-      [1, 3, 4],
-    ]);
   });
 
   test("a worn process gives its place to the new one, and ends with its last run", async () => {
@@ -555,34 +373,60 @@ describe("while no process is ready", () => {
   });
 });
 
-describe("a suspect", () => {
+describe("a run that is alone", () => {
   test("takes the ready spare at once", () => {
     const pool = aPool({ spares: 2 });
     for (let index = 0; index < 3; index += 1) ready(started[index]!);
     started[1]!.options.onEnd("exit", "exited with 1");
-    begin(pool, "suspect", true);
-    expect(placesOf("suspect")).toEqual([3]);
+    begin(pool, "only", true);
+    expect(placesOf("only")).toEqual([3]);
+  });
+
+  test("shares its process with none, and ends it; more than four wait for another to end", async () => {
+    const pool = aPool({ processes: 0, spares: 0 });
+    await pool.loaded;
+    expect([started.length, pool.hasRoomAlone]).toEqual([0, true]);
+    const runs = ["1", "2", "3", "4", "5"].map((runId) => begin(pool, runId, true));
+    expect([started.length, pool.hasRoomAlone]).toEqual([4, false]);
+    for (const fake of started) ready(fake);
+    expect(["1", "2", "3", "4", "5"].map(placesOf)).toEqual([[1], [2], [3], [4], []]);
+    const [first, second] = started as [FakeProcess, FakeProcess];
+    const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
+    first.options.onMessage({ kind: "result", id: idOf(first, "1"), result });
+    expect([first.isClosed, pool.hasRoomAlone]).toEqual([true, false]);
+    ready(started[4]!);
+    expect(placesOf("5")).toEqual([5]);
+    second.options.onEnd("exit", "exited with 1");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(runs.map(({ state }) => state.result)).toEqual([
+      result,
+      { kind: "lost", how: "exited with 1" },
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([started.length, pool.hasRoomAlone]).toEqual([5, true]);
   });
 
   test("continues in another process if the one that was to execute it ends first", async () => {
     const pool = aPool();
     ready(started[0]!);
-    begin(pool, "suspect", true);
+    begin(pool, "only", true);
     started[1]!.options.onEnd("exit", "exited with 1");
     await vi.advanceTimersByTimeAsync(LONG_MS);
     for (const fake of started.slice(2)) ready(fake);
-    expect(placesOf("suspect")).toHaveLength(1);
+    expect(placesOf("only")).toHaveLength(1);
   });
 
   test("does not continue if it was asked to stop meanwhile", async () => {
     const pool = aPool();
     ready(started[0]!);
-    const { execution } = begin(pool, "suspect", true);
+    const { execution } = begin(pool, "only", true);
     execution.stop({ kind: "timeout" });
     started[1]!.options.onEnd("exit", "exited with 1");
     await vi.advanceTimersByTimeAsync(LONG_MS);
     for (const fake of started.slice(2)) ready(fake);
-    expect(placesOf("suspect")).toEqual([]);
+    expect(placesOf("only")).toEqual([]);
   });
 });
 

@@ -59,7 +59,7 @@ const execute = (fails: boolean, onPause: () => void) => {
     onWanted: () => undefined,
   };
   return createInlineExecutor(parts).execute(RUN, log, {
-    isSuspect: false,
+    isAlone: false,
     publishesProtocol: false,
     records: { keepsSpans: false, onRecords: () => undefined },
     onGraphEnded: () => undefined,

@@ -43,7 +43,6 @@ afterAll(() => fresh.drop());
 
 const STATEMENTS: [string, (queue: Queue) => Promise<unknown>][] = [
   ["a claim", (queue) => queue.claim(newId(), 10, 10)],
-  ["the claim of a suspect", (queue) => queue.claimSuspect(newId(), 10, 0)],
   ["the end of a run", (queue) => queue.advance(threadId)],
   ["the search for forgotten runs", (queue) => queue.advanceForgotten()],
   ["the search for delayed runs in the way", (queue) => queue.putBehind()],

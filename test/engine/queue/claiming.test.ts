@@ -16,17 +16,9 @@ beforeEach(() => database.query("delete from threadloom.threads"));
 
 const WORKER = newId();
 const LEASE_SECONDS = 10;
-/** The pause of a suspect after it has lost a worker. */
-const REST_SECONDS = 10;
 const waiting = (run: QueuedRun = {}) => opened.aRun({ status: "pending", attempt: 0, ...run });
-/** A suspect, which only the claim of suspects takes. */
-const suspect = (run: QueuedRun = {}) =>
-  waiting({ attempt: 2, lost: 2, updatedIn: -2 * REST_SECONDS, ...run });
-
 const claimed = async (limit = 10, from = queue): Promise<string[]> =>
   (await from.claim(WORKER, LEASE_SECONDS, limit)).map((run) => run.run_id);
-const claimedSuspect = async (from = queue): Promise<string | undefined> =>
-  (await from.claimSuspect(WORKER, LEASE_SECONDS, REST_SECONDS))?.run_id;
 
 describe("a claim", () => {
   test("takes waiting runs in the order in which they could start, up to its limit", async () => {
@@ -77,7 +69,6 @@ describe("a claim", () => {
     ["may not start yet", { availableIn: 60 }],
     ["waits behind another one", { behind: true }],
     ["has a graph that this process does not host", { graph: "elsewhere" }],
-    ["may have killed two workers", { lost: 2 }],
   ])("leaves alone what %s", async (_, run) => {
     await waiting(run);
     expect(await claimed()).toEqual([]);
@@ -150,51 +141,24 @@ describe("a claim", () => {
   });
 });
 
-describe("a claim of a suspect", () => {
-  test("takes one run, the oldest", async () => {
-    const second = await suspect({ createdIn: -5 });
-    const first = await suspect({ createdIn: -10 });
-    expect(await claimedSuspect()).toBe(first.runId);
-    expect(await claimedSuspect()).toBe(second.runId);
-    expect(await claimedSuspect()).toBeUndefined();
-  });
+test("a claim without room for processes of their own leaves runs that need one, and takes the others", async () => {
+  const alone = await waiting({ attempt: 2, lost: 2, createdIn: -10 });
+  const once = await waiting({ attempt: 1, lost: 1 });
+  const without = { withAlone: false };
+  const taken = await queue.claim(WORKER, LEASE_SECONDS, 10, without);
+  expect(taken.map((run) => run.run_id)).toEqual([once.runId]);
+  expect(await claimed()).toEqual([alone.runId]);
+});
 
-  test.each<[string, QueuedRun]>([
-    ["runs", { status: "running" }],
-    ["may not start yet", { availableIn: 60 }],
-    ["has a graph that this process does not host", { graph: "elsewhere" }],
-    ["has lost one worker only", { lost: 1 }],
-    ["has lost none", { lost: 0 }],
-    ["has lost its process just now", { updatedIn: 0 }],
-  ])("leaves alone what %s", async (_, run) => {
-    await suspect(run);
-    expect(await claimedSuspect()).toBeUndefined();
-  });
-
-  test("takes it before older runs of its thread, because it has begun", async () => {
-    const older = await waiting({ createdIn: -10 });
-    const { runId } = await suspect({ threadId: older.threadId });
-    expect(await claimedSuspect()).toBe(runId);
-  });
-
-  test("gives each run to one worker, however many claim at the same time", async () => {
-    const runs: string[] = [];
-    for (let count = 0; count < 30; count += 1) runs.push((await suspect()).runId);
-    const taken: string[] = [];
-    const worker = async (): Promise<void> => {
-      for (let run = await claimedSuspect(); run !== undefined; run = await claimedSuspect()) taken.push(run);
-    };
-    await Promise.all([worker(), worker(), worker(), worker(), worker(), worker()]);
-    expect(taken.sort()).toEqual(runs.sort());
-  });
-
-  test("skips runs that another worker is claiming", async () => {
-    const [first, second] = [await suspect({ createdIn: -10 }), await suspect()];
-    await database.transaction(async (transaction) => {
-      expect(await claimedSuspect(opened.queueOn(transaction))).toBe(first.runId);
-      expect(await claimedSuspect()).toBe(second.runId);
-    });
-  });
+test.each([
+  [1, [0, 1]],
+  [2, [0, 1]],
+  [3, [0, 2]],
+  [10, [0, 2]],
+])("of %i attempts, a run has a process of its own from a loss on", (maxAttempts, [together, alone]) => {
+  const { goesAlone } = createQueue(database, { maxAttempts, graphIds: ["test"] });
+  expect([together, alone].map((lost_attempts = 0) => goesAlone({ lost_attempts }))).toEqual([false, true]);
+  expect(goesAlone({ lost_attempts: (alone ?? 0) - 1 })).toBe(false);
 });
 
 describe("a run that has begun, and waits for another process,", () => {
@@ -218,7 +182,6 @@ describe("a run that has begun, and waits for another process,", () => {
 
   test.each<[string, QueuedRun]>([
     ["another process has to take", { graph: "elsewhere" }],
-    ["is executed alone, and rests", { attempt: 2, lost: 2 }],
     ["may not be executed yet, by a clock that was set back", { availableIn: 60 }],
   ])("keeps other runs of its thread from starting, also one that %s", async (_, run) => {
     const older = await waiting({ createdIn: -10 });

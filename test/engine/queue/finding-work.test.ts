@@ -22,7 +22,7 @@ beforeEach(() => database.query("truncate threadloom.threads, threadloom.deliver
 /** PostgreSQL refuses writes and row locks in such a transaction. */
 const readOnly = <Result>(ask: (queue: Queue) => Promise<Result>): Promise<Result> =>
   database.transaction((transaction) => ask(opened.queueOn(transaction)), "begin read only");
-const NOTHING_WAITS: Waiting = { runs: false, suspects: false, deliveries: false };
+const NOTHING_WAITS: Waiting = { runs: false, deliveries: false };
 const NOTHING_TO_RECOVER: ToRecover = { lost: false, later: false, behind: false };
 
 /** A transaction that changes or locks a row gets an id. */
@@ -53,8 +53,7 @@ describe("the poll finds", () => {
     ["no run of a graph of other servers", { status: "pending", graph: "other" }, {}],
     ["no running run", {}, {}],
     ["no ended run", { status: "success" }, {}],
-    ["a suspect", { status: "pending", lost: 2 }, { runs: true, suspects: true }],
-    ["a run that lost one attempt, which is no suspect", { status: "pending", lost: 1 }, { runs: true }],
+    ["a run that lost its process", { status: "pending", lost: 2 }, { runs: true }],
   ])("%s", async (_, run, found) => {
     await opened.aRun(run);
     expect(await findWaiting()).toEqual({ ...NOTHING_WAITS, ...found });

@@ -231,12 +231,12 @@ export const lethalRun = (): Scenario => ({
     const alive = (): Replica => replicas.find((one) => one.isAlive() && one.url !== "") as Replica;
     const neighbours: LedgerRun[] = [];
     const host = alive();
-    for (let count = 0; count < 4; count += 1) {
+    for (let count = 0; count < 20; count += 1) {
       neighbours.push(await aLedgerRun(host, { steps: 12, milliseconds: 1_000 }));
     }
     const threadId = await host.api.aThread();
     const lethal = await host.api.aRun(threadId, { assistant_id: "lethal", input: { messages: [] } });
-    const lost = await bench.untilAllEnded(120_000);
+    const lost = await bench.untilAllEnded(240_000);
     const survivor = await eventually("a replica", () => alive(), 30_000);
     const ended = await survivor.api.run(threadId, lethal.run_id);
     const { error } = await survivor.api.thread(threadId);

@@ -146,7 +146,6 @@ export const walkThroughAll = async () => {
           const queue = createQueue(database, { maxAttempts: 3, graphIds: ["agent"], seesDeaths });
           const nobody = { threadId: randomUUID(), runId: randomUUID(), attempt: 1 };
           await queue.claim(randomUUID(), 10, 1);
-          await queue.claimSuspect(randomUUID(), 10, 1);
           await queue.renew([nobody], 10);
           await queue.handBack(nobody);
           await queue.giveUpLease(nobody);

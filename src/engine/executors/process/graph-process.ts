@@ -1,10 +1,14 @@
 import { fork, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Logger } from "../../../platform/lib/logger.ts";
-import type { DeathReason } from "./deaths.ts";
-import { readExitReport, EXIT_REPORT_DESCRIPTOR } from "./exit-report.ts";
-import type { Culprit, FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
+import type { FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
 import { logOutput } from "./output.ts";
+
+/**
+ * `signal`: from any sender; `blocked`: killed because it did not answer; `unstopped`: killed because a run
+ * ignored `stop`; `memory`: full heap, or killed above the limit; `start`: never became ready.
+ */
+export type DeathReason = "exit" | "signal" | "blocked" | "unstopped" | "memory" | "start";
 
 export interface GraphProcessOptions {
   /** A JavaScript program, which registers the loader for TypeScript itself. */
@@ -13,9 +17,6 @@ export interface GraphProcessOptions {
   heapMegabytes: number;
   blockedSeconds: number;
   onMessage(message: FromGraphProcess): void;
-  onUnresponsive(): void;
-  /** Called before `onEnd`, if the process wrote an exit report. */
-  onCulprit(culprit: Culprit): void;
   /**
    * Called once, after this function has returned, unless the process was closed. `how`: the end of a
    * sentence; `cause`: of a failed start.
@@ -67,7 +68,7 @@ const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess 
     // port.
     const child = fork(entry, [], {
       execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
-      stdio: ["ignore", "pipe", "pipe", "ipc", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
     });
     if (child.pid !== undefined) return child;
     return new Promise((resolve) => child.once("error", resolve));
@@ -102,12 +103,10 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
   const streams = child.stdio as unknown as Readable[];
   const [, out, error] = streams;
   const log = streams[LOG_DESCRIPTOR];
-  const exitReport = streams[EXIT_REPORT_DESCRIPTOR];
   /** Undefined while the process loads its graphs or waits for `load`: no pings then. */
   let unanswered: number | undefined;
   if (out !== undefined && error !== undefined && log !== undefined)
     logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureLogged());
-  if (exitReport !== undefined) readExitReport(exitReport, options.onCulprit);
   let killedBecause: End | undefined;
   let isClosing = false;
   let hasExited = false;
@@ -138,7 +137,6 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
       kill("blocked", `did not answer for ${blockedSeconds} seconds and was killed`);
     }
     unanswered += 1;
-    if (unanswered === UNRESPONSIVE_AFTER) options.onUnresponsive();
   }, PING_MS);
   const killIfNotStarted = (): NodeJS.Timeout =>
     setTimeout(

@@ -1,23 +1,18 @@
-import type { AsyncLocalStorage } from "node:async_hooks";
 import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { GraphExecution, GraphExecutor, GraphResult } from "../executor.ts";
 import { describeError } from "./described-error.ts";
 import { createEventPipe, type PipedSink } from "./event-pipe.ts";
-import type { Culprit, FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
+import type { FromGraphProcess, MadeText, SentResult, ToGraphProcess } from "./messages.ts";
 
 interface HostOptions {
-  executor: GraphExecutor<GraphResult>;
+  executor: Pick<GraphExecutor<GraphResult>, "execute">;
   send(message: FromGraphProcess): void;
   isLoss(error: unknown): boolean;
   residentBytes(): number;
   /** See `pong` in messages.ts. */
   takeCheckpointWrites?: () => readonly number[];
-  /** Names the execution to the code of its graph, also in timers. */
-  current: AsyncLocalStorage<CurrentExecution>;
   onClose(): void;
 }
-
-export type CurrentExecution = Pick<Culprit, "id" | "run_id" | "thread_id" | "graph_id">;
 
 interface Hosted {
   execution: GraphExecution<GraphResult>;
@@ -27,7 +22,7 @@ interface Hosted {
 }
 
 export const createHost = (options: HostOptions) => {
-  const { executor, send, isLoss, residentBytes, takeCheckpointWrites, current, onClose } = options;
+  const { executor, send, isLoss, residentBytes, takeCheckpointWrites, onClose } = options;
   const hosted = new Map<number, Hosted>();
   const events = createEventPipe(
     (batches) => send({ kind: "events", batches }),
@@ -68,27 +63,22 @@ export const createHost = (options: HostOptions) => {
     publishesProtocol,
     keepsSpans,
     exported,
-    acknowledged,
   }: Extract<ToGraphProcess, { kind: "execute" }>): void => {
-    if (acknowledged) send({ kind: "begun", id });
     const sink = events.open(id, { wanted, logged });
-    const { run_id, thread_id, graph_id } = run;
-    const execution = current.run({ id, run_id, thread_id, graph_id }, () =>
-      executor.execute(run, sink, {
-        isSuspect: false,
-        publishesProtocol,
-        records: {
-          keepsSpans,
-          exported,
-          onRecords(records, isLast) {
-            const ended = isLast ? hosted.get(id) : undefined;
-            if (ended === undefined) send({ kind: "records", id, records });
-            else ended.lastRecords = records;
-          },
+    const execution = executor.execute(run, sink, {
+      isAlone: false,
+      publishesProtocol,
+      records: {
+        keepsSpans,
+        exported,
+        onRecords(records, isLast) {
+          const ended = isLast ? hosted.get(id) : undefined;
+          if (ended === undefined) send({ kind: "records", id, records });
+          else ended.lastRecords = records;
         },
-        onGraphEnded: () => send({ kind: "graph-ended", id }),
-      }),
-    );
+      },
+      onGraphEnded: () => send({ kind: "graph-ended", id }),
+    });
     const here: Hosted = { execution, sink, wantsValues };
     hosted.set(id, here);
     // `wantsValues` may change until the graph has ended.

@@ -1,14 +1,62 @@
-import type { DeathReason } from "./deaths.ts";
-import { createExitLog } from "./exit-log.ts";
-import type { RemoteExecution } from "./remote-execution.ts";
-import { startGraphProcess, type GraphProcessOptions } from "./graph-process.ts";
-import { isRegular, isSpare, newMember, type Member } from "./member.ts";
+import { createBackOff } from "../../../platform/lib/back-off.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
+import {
+  startGraphProcess,
+  type DeathReason,
+  type GraphProcess,
+  type GraphProcessOptions,
+} from "./graph-process.ts";
 import type { FromGraphProcess, GraphProcessSetup } from "./messages.ts";
-import { createRestarts } from "./restarts.ts";
+import type { RemoteExecution } from "./remote-execution.ts";
+
+export interface Member {
+  process: GraphProcess;
+  /** `prepared`: waits for `load`; only with `isReloading`. */
+  state: "starting" | "prepared" | "ready" | "leaving";
+  readyAt: number;
+  /**
+   * `alone`: executes only one run; `successor`: replaces all regular processes once it has loaded the
+   * new code.
+   */
+  role: "regular" | "spare" | "alone" | "successor";
+  /** The run of a process with the role `alone`. */
+  only: RemoteExecution | undefined;
+  here: Map<number, RemoteExecution>;
+  begun: number;
+  isWorn: boolean;
+}
+
+const newMember = (role: Member["role"]): Omit<Member, "process"> => ({
+  state: "starting",
+  readyAt: 0,
+  role,
+  only: undefined,
+  here: new Map(),
+  begun: 0,
+  isWorn: false,
+});
+
+export const isRegular = ({ role, state }: Member): boolean => role === "regular" && state !== "leaving";
+export const isSpare = ({ role, state }: Member): boolean => role === "spare" && state !== "leaving";
+
+export const idsOf = ({ here }: Member): string[] => [...here.values()].map(({ run }) => run.run_id);
+
+export const leastBusy = (members: Iterable<Member>): Member | undefined => {
+  let best: Member | undefined;
+  for (const member of members) {
+    if (!isRegular(member) || member.state !== "ready" || !member.process.isResponsive) continue;
+    const isBetter =
+      best === undefined ||
+      member.here.size < best.here.size ||
+      (member.here.size === best.here.size && member.begun < best.begun);
+    if (isBetter) best = member;
+  }
+  return best;
+};
 
 export interface MembersOptions extends Omit<
   GraphProcessOptions,
-  "onMessage" | "onUnresponsive" | "onCulprit" | "onEnd" | "isFailureLogged" | "setup"
+  "onMessage" | "onEnd" | "isFailureLogged" | "setup"
 > {
   setup: Omit<GraphProcessSetup, "packagesAhead">;
   /** Development: see `packagesAhead` in messages.ts. */
@@ -20,9 +68,44 @@ export interface MembersOptions extends Omit<
 
 interface MemberEvents {
   onMessage(member: Member, message: FromGraphProcess): void;
-  onUnresponsive(member: Member): void;
   onEnd(member: Member, reason: DeathReason, how: string): void;
 }
+
+/** If a process dies sooner and has begun no run, the next start is delayed. */
+const SHORT_LIFE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
+
+const LOG_AGAIN_MS = 60_000;
+
+const createExitLog = (logger: Logger, isDevelopment: boolean) => {
+  let failed = 0;
+  let loggedAt = -Infinity;
+  const isLogged = (): boolean =>
+    failed > 0 && (isDevelopment || performance.now() - loggedAt < LOG_AGAIN_MS);
+  return {
+    /** Whether the log has the reason already. */
+    isLogged,
+    ended(member: Member, how: string, cause: unknown): void {
+      const fields = { graph_process: member.process.id, runs: idsOf(member), err: cause };
+      if (member.state !== "starting") return logger.error(fields, `a graph process ${how}`);
+      const isKnown = isLogged();
+      failed += 1;
+      if (isKnown) {
+        return logger.debug(fields, `a graph process ${how} before it was ready`);
+      }
+      loggedAt = performance.now();
+      logger.error(
+        { ...fields, failed_starts: failed },
+        `a graph process ${how} before it was ready; it is tried again`,
+      );
+    },
+    started(): void {
+      if (failed > 1) logger.info({ failed_starts: failed }, "graph processes start again");
+      failed = 0;
+      loggedAt = -Infinity;
+    },
+  };
+};
 
 const createApiAddress = (members: ReadonlySet<Member>) => {
   let address: string | undefined;
@@ -38,14 +121,11 @@ const createApiAddress = (members: ReadonlySet<Member>) => {
   };
 };
 
-export const createMembers = (
-  options: MembersOptions,
-  { onMessage, onUnresponsive, onEnd }: MemberEvents,
-) => {
+export const createMembers = (options: MembersOptions, { onMessage, onEnd }: MemberEvents) => {
   const { processes, spares, isReloading = false, logger } = options;
   const members = new Set<Member>();
-  const restarts = createRestarts();
-  const ends = createExitLog(logger, { isDevelopment: isReloading });
+  const restarts = createBackOff({ longestMs: LONGEST_PAUSE_MS });
+  const ends = createExitLog(logger, isReloading);
   let packages: readonly string[] = [];
   const api = createApiAddress(members);
   let pause: NodeJS.Timeout | undefined;
@@ -59,8 +139,6 @@ export const createMembers = (
         ...options,
         setup: { ...options.setup, packagesAhead: isReloading ? packages : undefined },
         onMessage: (message) => onMessage(member, message),
-        onUnresponsive: () => onUnresponsive(member),
-        onCulprit: (culprit) => (member.culprit = culprit),
         isFailureLogged: ends.isLogged,
         onEnd: (reason, how, cause) => {
           ends.ended(member, how, cause);
@@ -95,6 +173,13 @@ export const createMembers = (
     if (pause !== undefined) return;
     for (; missing > 0; missing -= 1) start("regular");
     if (count(({ state }) => state === "starting") === 0 && count(isSpare) < spares) start("spare");
+  };
+  /** No pause after an end caused by a run: the run's attempts are limited. */
+  const pauseMsAfter = ({ state, begun, readyAt }: Member): number => {
+    const isShort = state === "starting" || (begun === 0 && performance.now() - readyAt < SHORT_LIFE_MS);
+    if (isShort) return restarts.next();
+    restarts.reset();
+    return 0;
   };
   const startMissingAfter = (pauseMs: number): void => {
     if (pauseMs > 0) {
@@ -149,9 +234,9 @@ export const createMembers = (
     },
 
     /** The caller places the run when the process is ready and calls `startMissing`. */
-    takeAlone(suspect: RemoteExecution): Member {
+    takeAlone(execution: RemoteExecution): Member {
       const member = take("alone");
-      member.suspect = suspect;
+      member.only = execution;
       return member;
     },
 
@@ -163,7 +248,7 @@ export const createMembers = (
 
     remove(member: Member): number {
       members.delete(member);
-      const pauseMs = restarts.pauseMsAfter(member);
+      const pauseMs = pauseMsAfter(member);
       startMissingAfter(member.role === "alone" ? 0 : pauseMs);
       return pauseMs;
     },

@@ -22,7 +22,6 @@ export interface GraphProcessSetup {
   recursionLimitMax: number;
   eventCharactersAtMost: number;
   stateValueCharactersAtMost: number;
-  blockedSeconds: number;
   logLevel: string;
   logContents: boolean;
   /** Sent over the pipe, because graphs and their child processes see the environment. */
@@ -36,8 +35,7 @@ export type ToGraphProcess =
   | { kind: "setup"; setup: GraphProcessSetup }
   | { kind: "load" }
   /**
-   * `wanted`: the events have a reader; `wantsValues`: the final values have one; `acknowledged`: confirm
-   * with `begun`. The row's dates arrive as text.
+   * `wanted`: the events have a reader; `wantsValues`: the final values have one. The row's dates arrive as text.
    */
   | {
       kind: "execute";
@@ -49,7 +47,6 @@ export type ToGraphProcess =
       publishesProtocol: boolean;
       keepsSpans: boolean;
       exported?: SpanExport | undefined;
-      acknowledged: boolean;
     }
   | { kind: "wanted"; id: number; logged: boolean }
   /** `failure`: the log will never have the events, so the attempt must store nothing more. */
@@ -80,16 +77,6 @@ export type SentResult =
   | { kind: "refused"; refusal: ResumeRefusal }
   | { kind: "stopped"; reason: StopReason };
 
-/** The execution may be over. See `writeExitReport`. */
-export interface Culprit extends Pick<ClaimedRunRow, "run_id" | "thread_id" | "graph_id"> {
-  id: number;
-  node: string | undefined;
-  /** The end of a sentence. */
-  how: string;
-  /** The process is silent but has not ended. */
-  isUnresponsive?: true;
-}
-
 export type FromGraphProcess =
   | { kind: "ready" }
   | { kind: "prepared" }
@@ -97,7 +84,6 @@ export type FromGraphProcess =
   | { kind: "failed"; message: string }
   | ({ kind: "loaded" } & LoadedModules)
   | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
-  | { kind: "begun"; id: number }
   /** Answered by `logged` when the log has the events sent before, or has given up. */
   | { kind: "log"; id: number }
   | { kind: "graph-ended"; id: number }

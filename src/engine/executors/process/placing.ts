@@ -1,88 +1,91 @@
-import { createHealthTracker } from "./health-tracker.ts";
+import type { Logger } from "../../../platform/lib/logger.ts";
+import { idsOf, leastBusy, type Member, type Members } from "./members.ts";
 import type { RemoteExecution } from "./remote-execution.ts";
-import { leastBusy, type Member } from "./member.ts";
-import type { Members, MembersOptions } from "./members.ts";
-import { relieve } from "./relief.ts";
 
-export const createPlacing = (
-  members: Members,
-  { processes, logger }: Pick<MembersOptions, "processes" | "logger">,
-) => {
+/** Runs with a process of their own at a time, besides the regular processes: each takes about 130 MB. */
+const ALONE_AT_MOST = 4;
+const isAlone = ({ role, state }: Member): boolean => role === "alone" && state !== "leaving";
+
+/** Chooses the process of each run. `processes`: the regular ones. */
+export const createPlacing = (members: Members, processes: number, logger: Logger) => {
+  /** Executions that wait for a regular process, or for one of their own. */
   const waiting = new Set<RemoteExecution>();
-  const health = createHealthTracker();
+  const waitingAlone = new Set<RemoteExecution>();
   let isClosing = false;
 
   const place = (execution: RemoteExecution, member: Member): void => {
-    waiting.delete(execution);
-    const hasNeighbours = member.here.size > 0;
     member.here.set(execution.id, execution);
     member.begun += 1;
-    execution.placeAt(member.process, hasNeighbours);
+    execution.placeAt(member.process);
+  };
+
+  /** If no process can take a waiting run, a new process replaces a silent one, which closes after its runs. */
+  const relieve = (): Member | undefined => {
+    const isSilent = ({ role, process }: Member): boolean => role === "regular" && !process.isResponsive;
+    const silent = [...members.all].find((member) => isSilent(member) && member.state === "ready");
+    const relieved = members.count((member) => isSilent(member) && member.state === "leaving");
+    if (silent === undefined || relieved >= processes) return undefined;
+    logger.warn(
+      { graph_process: silent.process.id, runs: idsOf(silent) },
+      "a graph process does not answer; another one takes its place",
+    );
+    members.leave(silent);
+    members.startMissing();
+    return leastBusy(members.all);
+  };
+
+  const beginAlone = (member: Member): void => {
+    const { only } = member;
+    if (only === undefined) return;
+    if (only.stopReason === undefined) place(only, member);
+    else members.leave(member);
   };
 
   const placeWaiting = (): void => {
+    for (const execution of waitingAlone) {
+      if (members.count(isAlone) >= ALONE_AT_MOST) break;
+      waitingAlone.delete(execution);
+      const member = members.takeAlone(execution);
+      if (member.state === "ready") beginAlone(member);
+      members.startMissing();
+    }
     for (const execution of waiting) {
-      let member = leastBusy(members.all);
-      if (member === undefined) {
-        relieve(members, processes, logger);
-        member = leastBusy(members.all);
-      }
+      const member = leastBusy(members.all) ?? relieve();
       if (member === undefined) return;
+      waiting.delete(execution);
       place(execution, member);
     }
   };
 
-  const beginSuspect = (member: Member): void => {
-    const { suspect } = member;
-    if (suspect === undefined) return;
-    if (suspect.stopReason === undefined) place(suspect, member);
-    else members.leave(member);
+  const begin = (execution: RemoteExecution): void => {
+    if (isClosing) return queueMicrotask(() => execution.lost("was not started"));
+    (execution.isAlone ? waitingAlone : waiting).add(execution);
+    placeWaiting();
   };
 
-  const beginAlone = (execution: RemoteExecution): void => {
-    if (isClosing || execution.stopReason !== undefined) return execution.lost("was not started");
-    const member = members.takeAlone(execution);
-    if (member.state === "ready") beginSuspect(member);
-    members.startMissing();
+  /** Ends waiting executions: no process gets ready while the graphs can't be loaded. */
+  const endWaiting = (end: (execution: RemoteExecution) => void): void => {
+    for (const executions of [waiting, waitingAlone]) {
+      executions.forEach(end);
+      executions.clear();
+    }
   };
-
-  const goesAlone = ({ isSuspect, run }: RemoteExecution): boolean =>
-    (health.take(run.run_id) && members.count(({ role }) => role === "alone") < processes) || isSuspect;
 
   return {
+    begin,
+    beginAlone,
     placeWaiting,
-    beginSuspect,
-
-    begin(execution: RemoteExecution): void {
-      if (isClosing) return queueMicrotask(() => execution.lost("was not started"));
-      if (goesAlone(execution)) return beginAlone(execution);
-      waiting.add(execution);
-      placeWaiting();
+    endWaiting,
+    withdraw(execution: RemoteExecution): void {
+      waiting.delete(execution);
+      waitingAlone.delete(execution);
     },
-
-    /** Ends waiting executions: no process gets ready while the graphs can't be loaded. */
-    refuseWaiting(why: string): void {
-      for (const execution of waiting) execution.refused(why);
-      waiting.clear();
+    get hasRoomAlone(): boolean {
+      return waitingAlone.size === 0 && members.count(isAlone) < ALONE_AT_MOST;
     },
-
-    withdraw(execution: RemoteExecution): Member | undefined {
-      const member = [...members.all].find(({ here }) => here.has(execution.id));
-      if (member === undefined) waiting.delete(execution);
-      return member;
-    },
-
-    suspicion: health.died,
-    clears: health.clears,
-
-    beginAgain({ suspect }: Member, pauseMs: number): void {
-      if (suspect === undefined || suspect.isPlaced || suspect.stopReason !== undefined) return;
-      setTimeout(() => beginAlone(suspect), pauseMs);
-    },
-
     close(): void {
       isClosing = true;
-      for (const execution of waiting) execution.lost("was not started");
+      endWaiting((execution) => execution.lost("was not started"));
     },
   };
 };

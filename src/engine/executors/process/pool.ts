@@ -1,14 +1,11 @@
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
-import type { ExecutionOptions, WatchedSink } from "../executor.ts";
-import { NO_DEATHS, type DeathReason } from "./deaths.ts";
-import { RemoteExecution } from "./remote-execution.ts";
-import { isRegular, type Member } from "./member.ts";
-import { createMembers, type Members, type MembersOptions } from "./members.ts";
+import type { ExecutionOptions, GraphExecutor, WatchedSink } from "../executor.ts";
+import type { DeathReason, GraphProcess } from "./graph-process.ts";
+import { createMembers, isRegular, type Member, type Members, type MembersOptions } from "./members.ts";
 import type { FromGraphProcess } from "./messages.ts";
 import { createPlacing } from "./placing.ts";
-import { receiveLog, takeBackAwaited } from "./relief.ts";
+import { RemoteExecution } from "./remote-execution.ts";
 import { createRenewal } from "./renewal.ts";
-import { createStopTimers } from "./stop-timers.ts";
 
 export interface GraphProcessesOptions extends MembersOptions {
   /** Processes are replaced above these limits. */
@@ -29,13 +26,55 @@ export interface GraphProcessFigures {
   deaths: Readonly<Record<DeathReason, number>>;
 }
 
-const isSpareAndReady = ({ role, state }: Member): boolean =>
-  role === "spare" && (state === "ready" || state === "prepared");
+/**
+ * Time between `stop` and the kill. The execution is given up after 0.5 s, so only a blocked event loop takes
+ * longer.
+ */
+const STOP_MS = 5_000;
+/** A supervisor kills the server after some seconds. */
+const SHUTDOWN_STOP_MS = 1_500;
+
+const NO_DEATHS: Readonly<Record<DeathReason, number>> = {
+  exit: 0,
+  signal: 0,
+  blocked: 0,
+  unstopped: 0,
+  memory: 0,
+  start: 0,
+};
+
 const isRegularAndReady = (member: Member): boolean => isRegular(member) && member.state === "ready";
+
+/**
+ * A run whose graph has ended does no harm, and a kill would lose its progress and the attempts of other
+ * runs.
+ */
+const maySettle = ({ isGraphEnded, stopReason }: RemoteExecution): boolean =>
+  isGraphEnded && stopReason?.kind !== "shutdown";
+
+const createStopTimers = () => {
+  const timers = new Map<RemoteExecution, NodeJS.Timeout>();
+  return {
+    start(execution: RemoteExecution, process: GraphProcess): void {
+      if (maySettle(execution)) return;
+      const ms = execution.stopReason?.kind === "shutdown" ? SHUTDOWN_STOP_MS : STOP_MS;
+      const kill = (): void =>
+        process.kill("unstopped", `was killed: the graph of a run went on for ${ms} ms after it was stopped`);
+      timers.set(execution, setTimeout(kill, ms));
+    },
+    forget(execution: RemoteExecution): void {
+      clearTimeout(timers.get(execution));
+      timers.delete(execution);
+    },
+    close(): void {
+      for (const timer of timers.values()) clearTimeout(timer);
+    },
+  };
+};
 
 const countsOf = ({ count }: Members): Omit<GraphProcessFigures, "deaths"> => ({
   working: count(({ role, state }) => role !== "spare" && state !== "starting"),
-  spare: count(isSpareAndReady),
+  spare: count(({ role, state }) => role === "spare" && (state === "ready" || state === "prepared")),
   starting: count(({ state }) => state === "starting"),
 });
 
@@ -46,65 +85,64 @@ const sentenceOf = (message: string): string => {
 };
 
 const boundMemory = (
-  members: Pick<Members, "wear">,
+  members: Members,
   member: Member,
   bytes: number,
-  options: Pick<GraphProcessesOptions, "residentBytesAtMost" | "residentBytesKilled">,
+  { residentBytesAtMost, residentBytesKilled }: GraphProcessesOptions,
 ): void => {
   const taken = `${Math.round(bytes / 1e6)} MB`;
-  if (bytes > options.residentBytesKilled) member.process.kill("memory", `was killed: it took ${taken}`);
-  else if (bytes > options.residentBytesAtMost) members.wear(member, `it takes ${taken}`);
+  if (bytes > residentBytesKilled) member.process.kill("memory", `was killed: it took ${taken}`);
+  else if (bytes > residentBytesAtMost) members.wear(member, `it takes ${taken}`);
 };
-
-type FromProcess<Kind> = Extract<FromGraphProcess, { kind: Kind }>;
 
 /**
  * A graph that blocks, exits or fills its process harms only the runs beside it, which continue elsewhere
  * from their last checkpoints.
  */
 export const createGraphProcesses = (options: GraphProcessesOptions) => {
-  const { processes, runsAtMost } = options;
+  const { processes, runsAtMost, logger } = options;
   const members = createMembers(options, {
     onMessage: (member, message) => receive(member, message),
-    onUnresponsive: (member) => takeBackAwaited(members, member, (execution) => stopTimers.forget(execution)),
     onEnd: (member, reason, how) => hasEnded(member, reason, how),
   });
-  const placing = createPlacing(members, options);
   const renewal = createRenewal(members);
+  const placing = createPlacing(members, processes, logger);
   const stopTimers = createStopTimers();
   const deaths = { ...NO_DEATHS };
   let nextId = 1;
   let hasLoaded = (): void => undefined;
   const loaded = new Promise<void>((resolve) => (hasLoaded = resolve));
+  if (processes === 0) hasLoaded();
 
   const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
     deaths[reason] += 1;
     renewal.hasEnded(member, how);
     const pauseMs = members.remove(member);
-    if (reason !== "unstopped") placing.suspicion(member, reason);
-    const { culprit } = member;
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
-      // The run that ignored `stop` caused the end and is not tried again; the others keep their attempts.
-      const neighbours = member.here.size - 1;
-      if (reason === "unstopped" || placing.clears(member, execution, { reason, neighbours }))
-        execution.handedBack();
-      else execution.lost(culprit?.id === execution.id ? `${how}: it ${culprit.how}` : how);
+      // The run that ignored `stop` is not tried again; the server's kill costs the others no attempt.
+      if (reason === "unstopped") execution.handedBack();
+      else execution.lost(how);
     }
-    placing.beginAgain(member, pauseMs);
+    const { only } = member;
+    if (only !== undefined && !only.isPlaced && only.stopReason === undefined)
+      setTimeout(() => placing.begin(only), pauseMs);
     placing.placeWaiting();
   };
 
   const enforceStop = (execution: RemoteExecution): void => {
-    const member = placing.withdraw(execution);
-    if (member === undefined) return execution.lost("was not started");
+    const member = [...members.all].find(({ here }) => here.has(execution.id));
+    if (member === undefined) {
+      placing.withdraw(execution);
+      return execution.lost("was not started");
+    }
     stopTimers.start(execution, member.process);
   };
 
   const receiveReady = (member: Member): void => {
     member.state = "ready";
     member.readyAt = performance.now();
-    placing.beginSuspect(member);
+    placing.beginAlone(member);
     renewal.hasStarted(member);
     members.hasStarted();
     placing.placeWaiting();
@@ -119,28 +157,29 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
   const receiveFailure = (member: Member, message: string): void => {
     if (renewal.hasFailed(member, message)) return;
     const sentence = sentenceOf(message);
-    if (member.suspect?.isPlaced === false) {
-      member.suspect.refused(sentence);
-      member.suspect = undefined;
+    if (member.only?.isPlaced === false) {
+      member.only.refused(sentence);
+      member.only = undefined;
     }
     member.process.kill("start", `can't load its graphs: ${sentence}`);
-    if (!renewal.isUnderWay() && members.count(isRegularAndReady) === 0) placing.refuseWaiting(sentence);
+    if (!renewal.isUnderWay() && members.count(isRegularAndReady) === 0)
+      placing.endWaiting((execution) => execution.refused(sentence));
     hasLoaded();
   };
 
-  const receiveGraphEnd = (execution: RemoteExecution | undefined): void => {
-    execution?.graphEnded();
-    if (execution !== undefined) stopTimers.graphEnded(execution);
-  };
-
-  const receiveResult = (member: Member, { id, result, records }: FromProcess<"result">): void => {
+  const receiveResult = (
+    member: Member,
+    { id, result, records }: Extract<FromGraphProcess, { kind: "result" }>,
+  ): void => {
     const execution = member.here.get(id);
     if (execution === undefined) return;
     member.here.delete(id);
     stopTimers.forget(execution);
     execution.arrived(result, records);
-    if (member.suspect !== undefined || member.state === "leaving") return members.leave(member);
-    if (member.begun >= runsAtMost) members.wear(member, `it has begun ${member.begun} runs`);
+    if (member.only !== undefined || member.state === "leaving") {
+      members.leave(member);
+      placing.placeWaiting();
+    } else if (member.begun >= runsAtMost) members.wear(member, `it has begun ${member.begun} runs`);
   };
 
   const receive = (member: Member, message: FromGraphProcess): void => {
@@ -157,19 +196,20 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
       case "events":
         for (const { id, events } of message.batches) member.here.get(id)?.emit(events);
         return;
-      case "begun":
-        return member.here.get(message.id)?.begun();
       case "log":
-        return receiveLog(member, message.id);
+        return member.here.get(message.id)?.log();
       case "records":
         return member.here.get(message.id)?.recorded(message.records);
-      case "graph-ended":
-        return receiveGraphEnd(member.here.get(message.id));
+      case "graph-ended": {
+        const execution = member.here.get(message.id);
+        execution?.graphEnded();
+        if (execution !== undefined && maySettle(execution)) stopTimers.forget(execution);
+        return;
+      }
       case "result":
         return receiveResult(member, message);
       case "pong":
         for (const seconds of message.checkpointWrites ?? []) options.onCheckpointsWritten?.(seconds);
-        if (member.culprit?.isUnresponsive) member.culprit = undefined;
         boundMemory(members, member, message.residentBytes, options);
         return placing.placeWaiting();
     }
@@ -180,7 +220,9 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
   return {
     /** Resolves when a process has loaded the graphs or failed to (development), or on `close`. */
     loaded,
-    suspectsAtOnce: processes,
+    get hasRoomAlone(): boolean {
+      return placing.hasRoomAlone;
+    },
     figures: (): GraphProcessFigures => ({ ...countsOf(members), deaths: { ...deaths } }),
     execute(run: ClaimedRunRow, sink: WatchedSink, executionOptions: ExecutionOptions): RemoteExecution {
       const execution = new RemoteExecution(nextId, run, sink, executionOptions, enforceStop);
@@ -199,7 +241,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
       await members.close();
       stopTimers.close();
     },
-  };
+  } satisfies GraphExecutor & Record<string, unknown>;
 };
 
 export type GraphProcesses = ReturnType<typeof createGraphProcesses>;

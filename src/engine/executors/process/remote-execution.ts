@@ -49,7 +49,6 @@ export class RemoteExecution implements GraphExecution {
   #place: Placed | undefined;
   #wantsValues: boolean;
   #isGraphEnded = false;
-  #isAwaited = false;
   #untaken = 0;
   #settle: (result: AttemptResult) => void = () => undefined;
 
@@ -65,8 +64,8 @@ export class RemoteExecution implements GraphExecution {
     this.result = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  get isSuspect(): boolean {
-    return this.options.isSuspect;
+  get isAlone(): boolean {
+    return this.options.isAlone;
   }
 
   get isPlaced(): boolean {
@@ -77,24 +76,14 @@ export class RemoteExecution implements GraphExecution {
     return this.#isGraphEnded;
   }
 
-  get isAwaited(): boolean {
-    return this.#isAwaited;
-  }
-
-  begun(): void {
-    this.#isAwaited = false;
-  }
-
-  /** `acknowledged`: the process confirms `execute`. This costs a message, so only beside other runs. */
-  placeAt(place: Placed, acknowledged = false): void {
+  placeAt(place: Placed): void {
     const { id, run, sink } = this;
     const { publishesProtocol } = this.options;
     const { keepsSpans, exported } = this.options.records;
     this.#place = place;
-    this.#isAwaited = acknowledged;
     const wantsValues = this.#wantsValues;
     const { wanted, hasLog: logged } = sink;
-    const options = { wantsValues, publishesProtocol, keepsSpans, exported, acknowledged };
+    const options = { wantsValues, publishesProtocol, keepsSpans, exported };
     place.send({ kind: "execute", id, run, wanted, logged, ...options });
     sink.onWanted(() => place.send({ kind: "wanted", id, logged: sink.hasLog }));
     if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
@@ -163,7 +152,7 @@ export class RemoteExecution implements GraphExecution {
     this.end(reason === undefined ? { kind: "lost", how } : { kind: "stopped", reason });
   }
 
-  /** Another execution ended or blocks the process, so no attempt counts as lost. */
+  /** No attempt counts as lost. */
   handedBack(): void {
     this.end({ kind: "stopped", reason: this.stopReason ?? { kind: "shutdown" } });
   }

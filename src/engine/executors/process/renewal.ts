@@ -1,5 +1,4 @@
-import { isRegular, isSpare, type Member } from "./member.ts";
-import type { Members } from "./members.ts";
+import { isRegular, isSpare, type Member, type Members } from "./members.ts";
 
 /** Says to a person why the new code of the graphs is not executed. The old code goes on. */
 export class NotRenewed extends Error {

@@ -19,16 +19,16 @@ export interface Claim {
   leaseSeconds: number;
   limit: number;
   graphIds: readonly string[];
-  /** `claimSuspects` takes runs with this many lost attempts. */
-  suspectFrom: number;
+  /** Runs with this many lost attempts are left out. */
+  lostBelow: number;
 }
 
-export const CLAIM_PARAMETERS = {
+const CLAIM_PARAMETERS = {
   workerId: ["uuid", (claim: Claim) => claim.workerId],
   leaseSeconds: ["float8", (claim: Claim) => claim.leaseSeconds],
   limit: ["bigint", (claim: Claim) => claim.limit],
   graphIds: ["text[]", (claim: Claim) => claim.graphIds],
-  suspectFrom: ["integer", (claim: Claim) => claim.suspectFrom],
+  lostBelow: ["integer", (claim: Claim) => claim.lostBelow],
 } as const;
 
 /** Lanes are 32-bit hashes. */
@@ -55,10 +55,7 @@ const next = (sql: Sql, may = "true"): string => `select taken.run_id
  * empty. `starts_empty`: a first attempt on a thread without checkpoints. Indexes: runs_pkey,
  * checkpoints_pkey, threads_pkey (`turn`).
  */
-export const taking = (
-  ctes: string,
-  sql: Pick<Sql, "workerId" | "leaseSeconds">,
-): string => `with recursive ${ctes}
+const taking = (ctes: string, sql: Pick<Sql, "workerId" | "leaseSeconds">): string => `with recursive ${ctes}
 update threadloom.runs r set status = 'running', attempt = r.attempt + 1, worker_id = ${sql.workerId},
   turn = (select t.turns - t.unfinished_runs + 1 from threadloom.threads t where t.thread_id = r.thread_id),
   started_at = coalesce(r.started_at, now()),

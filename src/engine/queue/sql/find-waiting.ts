@@ -7,8 +7,6 @@ import { IS_LATER, LANE } from "./lanes.ts";
 export interface Waiting {
   /** Runs for `claim`. */
   runs: boolean;
-  /** Runs for `claimSuspects`. */
-  suspects: boolean;
   /** Webhooks or push notifications that are due. */
   deliveries: boolean;
 }
@@ -29,20 +27,16 @@ export const laterRunIsDue = (graphIds: string): string =>
 const runMayStart = (graphIds: string): string => `${ofGraph(graphIds, `${LANE} < 0`, LANE)}
     or ${ofGraph(graphIds, `${LANE} > 0`, LANE)} or ${laterRunIsDue(graphIds)}`;
 
-/** Indexes: runs_claimable, runs_pending_suspects, deliveries_due. */
+/** Indexes: runs_claimable, deliveries_due. */
 const FIND_WAITING = statement(
-  { graphIds: "text[]", suspectFrom: "integer" },
+  { graphIds: "text[]" },
   (sql) => `with writable as (${ASSERT_WRITABLE})
   select ${runMayStart(sql.graphIds)} as runs,
-  ${isSome(
-    `threadloom.runs r where r.status = 'pending' and r.lost_attempts > 0 and r.lost_attempts >= ${sql.suspectFrom}`,
-    "r.created_at",
-  )} as suspects,
   ${isSome("threadloom.deliveries d where d.state = 'pending' and d.due_at <= now()", "d.due_at")} as deliveries`,
 );
 
 /** Throws on a standby, where a claim would fail. */
 export const findWaiting = async (
   queryable: Queryable,
-  hosting: { graphIds: readonly string[]; suspectFrom: number },
+  hosting: { graphIds: readonly string[] },
 ): Promise<Waiting> => (await FIND_WAITING.query<Waiting>(queryable, hosting))[0]!;

@@ -56,8 +56,8 @@ interface LaneSql {
   /** Where the walk over a graph's lanes begins: random, because a claim reads only some lanes. */
   fromLane: string;
   limit: string;
-  /** Runs with this many lost attempts are no candidates (claim-suspects.ts). */
-  suspectFrom: string;
+  /** Runs with this many lost attempts are no candidates. */
+  lostBelow: string;
 }
 
 /** SQL conditions for runs that may start: on `graph_id`, on `lane` and on a run. */
@@ -99,4 +99,4 @@ picked${PICKED} as (
   union all
   select picked.graph_id, picked.lane, r.* from picked cross join lateral ${runAfter("picked")} as r),
 candidates as (
-  select run_id from picked where lost_attempts < ${sql.suspectFrom} limit (select ${sql.limit}) + ${SPARE_CANDIDATES})`;
+  select run_id from picked where lost_attempts < ${sql.lostBelow} limit (select ${sql.limit}) + ${SPARE_CANDIDATES})`;
