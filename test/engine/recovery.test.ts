@@ -29,7 +29,6 @@ interface Found {
 const startSweeping = (
   options: {
     endingOf?: (run: ExecutedRunRow) => Promise<RunEnding | undefined>;
-    isWanted?: () => boolean;
   } = {},
 ) => {
   const did: string[] = [];
@@ -92,7 +91,6 @@ const startSweeping = (
       },
       leaseSeconds: 10,
       metrics: { attemptsLost: (_process, count) => void (counted.lost += count) },
-      ...(options.isWanted && { isWanted: options.isWanted }),
       logger,
     },
     SWEEP_MS / 1_000,
@@ -183,19 +181,6 @@ describe("a sweep", () => {
     expect(await sweeps()).toEqual(["looked", "advanced"]);
     find({ lost: [] });
     expect(await sweeps()).toEqual(["looked", "took leases for lost", "listed abandoned"]);
-    await recovery.close();
-  });
-
-  test("is left to other servers, and then gives holders one round to renew", async () => {
-    let isWanted = true;
-    const { find, sweeps, recovery } = startSweeping({ isWanted: () => isWanted });
-    find({ lost: [] });
-    expect(await sweeps()).toContain("took leases for lost");
-    isWanted = false;
-    expect(await sweeps(3)).toEqual([]);
-    isWanted = true;
-    expect(await sweeps()).toEqual(["asked whether it takes writes"]);
-    expect(await sweeps()).toContain("took leases for lost");
     await recovery.close();
   });
 
