@@ -102,8 +102,6 @@ export const runtimeFor = (
 export interface GraphBindings {
   checkpointer?: BaseCheckpointSaver;
   store?: BaseStore;
-  /** Awaited before each step of the graph, but not of its subgraphs. */
-  beforeStep?: () => Promise<void> | undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -142,13 +140,10 @@ type PregelFields = RunnableGraph & { autoValidate?: boolean; triggerToNodes?: R
  * A copy, because two servers in one process share the user's object. Uses the constructor (3 to 5 µs), because a clone
  * by prototype would lack private methods.
  */
-export function boundCopy(
-  graph: RunnableGraph,
-  { checkpointer, store, beforeStep }: GraphBindings,
-): RunnableGraph {
+export function boundCopy(graph: RunnableGraph, { checkpointer, store }: GraphBindings): RunnableGraph {
   const { autoValidate, triggerToNodes } = graph as PregelFields;
   const Constructor = graph.constructor as new (fields: Partial<PregelFields>) => RunnableGraph;
-  const copy = new Constructor({
+  return new Constructor({
     ...graph,
     // The constructor changes these two.
     channels: { ...graph.channels },
@@ -157,49 +152,31 @@ export function boundCopy(
     ...(checkpointer ? { checkpointer } : {}),
     ...(store ? { store } : {}),
   });
-  if (beforeStep !== undefined) delaySteps(copy as RunnableGraph & SteppingGraph, beforeStep);
-  return copy;
 }
 
 /**
- * The state that LangGraph shows of a checkpoint of the root graph, which need not be stored like this.
+ * The state that LangGraph shows of a checkpoint, which need not be stored like this.
  * @param saved a tuple of a checkpointer
  */
 export const stateOf = (
   graph: RunnableGraph,
   saved: Pick<CheckpointTuple, "config" | "checkpoint">,
-  { appliesWrites }: { appliesWrites: boolean },
+  { appliesWrites, subgraphs = false }: { appliesWrites: boolean; subgraphs?: boolean },
 ): Promise<StateSnapshot> => {
   const stored = graph.checkpointer;
+  const { thread_id, checkpoint_ns, checkpoint_id } = saved.config.configurable as Record<string, string>;
   const checkpointer: Partial<BaseCheckpointSaver> = {
-    getTuple: () => Promise.resolve(saved as CheckpointTuple),
+    getTuple: ({ configurable }) =>
+      typeof stored === "object" && (configurable?.["checkpoint_ns"] ?? "") !== checkpoint_ns
+        ? stored.getTuple({ configurable })
+        : Promise.resolve(saved as CheckpointTuple),
     ...(typeof stored === "object" && {
       // Older savers have none, and LangGraph asks only for delta channels.
       getDeltaChannelHistory: (asked) => stored.getDeltaChannelHistory(asked),
     }),
   };
-  const { thread_id, checkpoint_ns, checkpoint_id } = saved.config.configurable as Record<string, string>;
   const reading = boundCopy(graph, { checkpointer: checkpointer as BaseCheckpointSaver });
   // LangGraph applies the pending writes unless an id is given.
   const place = appliesWrites ? { thread_id, checkpoint_ns } : { thread_id, checkpoint_ns, checkpoint_id };
-  return reading.getState({ configurable: place });
-};
-
-/** Internal to LangGraph (1.4.18). If it is missing, `beforeStep` is never called. */
-interface SteppingGraph {
-  _runLoop?(parameters: { loop: { tick(options: unknown): Promise<boolean> } }): Promise<unknown>;
-}
-
-const delaySteps = (graph: SteppingGraph, beforeStep: () => Promise<void> | undefined): void => {
-  const runLoop = graph._runLoop;
-  if (typeof runLoop !== "function") return;
-  graph._runLoop = function (parameters) {
-    const { loop } = parameters;
-    const tick = loop.tick.bind(loop);
-    loop.tick = async (options) => {
-      await beforeStep();
-      return await tick(options);
-    };
-    return runLoop.call(this, parameters);
-  };
+  return reading.getState({ configurable: place }, { subgraphs });
 };

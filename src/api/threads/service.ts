@@ -14,7 +14,7 @@ import { createReadSlicer } from "./state/read-slicer.ts";
 import { createStateRepository } from "./state/repository.ts";
 import { createStateService } from "./state/service.ts";
 import { createStateReader } from "./state/state.ts";
-import { createStateWriter } from "./state/update.ts";
+import { createStateWriter } from "./state/updates.ts";
 import { createUpkeepService } from "./upkeep/service.ts";
 
 export interface ThreadServiceOptions {

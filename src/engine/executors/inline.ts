@@ -1,3 +1,4 @@
+import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import type { AttemptSaver, CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
@@ -60,6 +61,24 @@ export const createInlineExecutor = (
   const slicer = createTimeSlicer(GRAPH_SLICE_MS);
   return { execute: (run, sink, options) => startAttempt(parts, slicer, run, sink, options) };
 };
+
+/** A callback of LangChain that each node waits for. */
+class BeforeNode extends BaseCallbackHandler {
+  readonly name = "threadloom_before_node";
+  override readonly awaitHandlers = true;
+  override readonly ignoreLLM = true;
+  override readonly ignoreAgent = true;
+  override readonly ignoreRetriever = true;
+  override readonly ignoreCustomEvent = true;
+
+  constructor(private readonly wait: () => Promise<void> | undefined) {
+    super();
+  }
+
+  override handleChainStart(): Promise<void> | undefined {
+    return this.wait();
+  }
+}
 
 /** Whether a later attempt continues. Without a checkpoint of its run, the attempt starts over. */
 const continues = async (
@@ -170,7 +189,11 @@ const startAttempt = (
       recursionLimitMax: limits.recursionLimitMax,
       publisher: publisher.options,
       scope: recording.scope,
-      tracer: kwargs.langsmith_tracer && graphs.tracerOf(run.graph_id, kwargs.langsmith_tracer),
+      callbacks: [
+        kwargs.langsmith_tracer && graphs.tracerOf(run.graph_id, kwargs.langsmith_tracer),
+        // There are no checkpoints between steps.
+        kwargs.durability === "exit" ? new BeforeNode(intake.beforeNextStep) : undefined,
+      ].filter((callback) => callback !== undefined),
     });
     const own = openSaver(checkpoints, run, kwargs, intake, publisher);
     // A refused checkpoint reveals a lost lease before the next heartbeat does.
@@ -178,12 +201,7 @@ const startAttempt = (
       if (own.failed.reason instanceof LeaseLostError) stop({ kind: "lease-lost" });
     });
     saver = own;
-    const bindings = {
-      checkpointer: own,
-      // There are no checkpoints between steps.
-      ...(kwargs.durability === "exit" ? { beforeStep: intake.beforeNextStep } : {}),
-    };
-    const resolved = await graphs.resolve(run.graph_id, options, bindings, "threads.create_run");
+    const resolved = await graphs.resolve(run.graph_id, options, { checkpointer: own }, "threads.create_run");
     graph = resolved;
     // A later attempt keeps the refused writes of its own run, so it fails as the first one did.
     if (!resumes) own.filter = (tuple, read) => withoutRefused(resolved, tuple, read);

@@ -69,14 +69,13 @@ interface AttemptCircumstances {
   recursionLimitMax: number;
   publisher: EventPublisher["options"];
   scope: TraceScope;
-  /** Of LangSmith. */
-  tracer: BaseCallbackHandler | undefined;
+  callbacks: readonly BaseCallbackHandler[];
 }
 
 export const runOptions = (
   run: ExecutedRunRow,
   kwargs: RunKwargs,
-  { signal, resumes, recursionLimitMax, publisher, scope, tracer }: AttemptCircumstances,
+  { signal, resumes, recursionLimitMax, publisher, scope, callbacks }: AttemptCircumstances,
 ): GraphRunOptions => {
   const { tags, recursion_limit, max_concurrency } = run.config as {
     tags?: string[];
@@ -104,7 +103,7 @@ export const runOptions = (
     ...(max_concurrency === undefined ? {} : { maxConcurrency: max_concurrency }),
     signal,
     ...publisher,
-    ...(tracer === undefined ? {} : { callbacks: [...(publisher.callbacks ?? []), tracer] }),
+    ...(callbacks.length === 0 ? {} : { callbacks: [...(publisher.callbacks ?? []), ...callbacks] }),
     // With `sync`, LangGraph awaits the checkpointer after each step, also in subgraphs. For a run with
     // `async`, the checkpointer waits for the commit only where the graph must pause.
     durability: kwargs.durability === "exit" ? "exit" : "sync",

@@ -106,10 +106,10 @@ export interface StoredCheckpoint {
   createdAt: string | null;
   /** With `run_id`, if a run wrote it. */
   metadata: JsonObject;
-  channelVersions: Record<string, number | string>;
-  versionsSeen: Record<string, Record<string, number | string>>;
-  /** One line of JSON per channel with a value, as clients see it. */
+  /** One line of JSON per channel with a value, as clients see it. Empty beside a `tuple`. */
   values: Map<string, string>;
+  /** For a graph with these `classes`, if they were asked for and the state can be read. */
+  tuple: CheckpointTuple | undefined;
   /** By task and index. */
   pendingWrites: PendingWrite[];
 }
@@ -121,14 +121,19 @@ export interface PendingWrite {
   value: string | undefined;
 }
 
-export interface HistoryOptions {
+export interface ReadOptions {
+  /** For large checkpoints. Several may reserve. */
+  budget?: ReadBudget | undefined;
+  /** Of the graph that gets the `tuple`. */
+  classes?: ValueClasses | undefined;
+}
+
+export interface HistoryOptions extends ReadOptions {
   /** Newest first. */
   limit: number;
   beforeCheckpointId?: string;
   checkpointId?: string;
   metadataFilter?: JsonObject;
-  /** For large checkpoints. Several may reserve. */
-  budget?: ReadBudget | undefined;
 }
 
 export interface HeadOptions {
@@ -171,13 +176,13 @@ export interface CheckpointStorage {
   readHead(
     threadId: string,
     checkpointNs?: string,
-    budget?: ReadBudget,
+    options?: ReadOptions,
   ): Promise<StoredCheckpoint | undefined>;
   readAt(
     threadId: string,
     checkpointNs: string,
     checkpointId: string,
-    budget?: ReadBudget,
+    options?: ReadOptions,
   ): Promise<StoredCheckpoint | undefined>;
   /** Newest first, each read on demand. An unreadable checkpoint comes without values. */
   readHistory(

@@ -89,9 +89,9 @@ describe("reading large states", () => {
       expect(read.characters).toBeLessThan(MEGABYTE / 10);
       return Promise.resolve();
     };
-    expect((await storage.readHead(small, "", { reserve }))?.values.get("big")).toBe('"small"');
+    expect((await storage.readHead(small, "", { budget: { reserve } }))?.values.get("big")).toBe('"small"');
     expect([asked.length, read.statements]).toEqual([0, 1]);
-    const large = await storage.readHead(threadId, "", { reserve });
+    const large = await storage.readHead(threadId, "", { budget: { reserve } });
     expect(large?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
     expect(asked).toHaveLength(1);
     expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
@@ -102,7 +102,7 @@ describe("reading large states", () => {
     const threadId = randomUUID();
     await put(threadId, aLargeText() + aLargeText());
     const { storage, read } = aReader();
-    const full = { reserve: () => Promise.reject(new Error("full")) };
+    const full = { budget: { reserve: () => Promise.reject(new Error("full")) } };
     await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
     expect(read.characters).toBeLessThan(MEGABYTE / 10);
     const again = await storage.readHead(threadId);

@@ -10,8 +10,7 @@ import type { ThreadRepository } from "../repository.ts";
 import type { StateUpdate, UpdatedState } from "../schemas.ts";
 import type { StateRepository } from "./repository.ts";
 import type { HistoryOptions, StateOptions, StateReader, ValuesOfRun } from "./state.ts";
-import { updatedState, type StateWriter } from "./update.ts";
-import { createStateUpdates } from "./updates.ts";
+import { createStateUpdates, updatedState, type StateWriter } from "./updates.ts";
 
 export interface StateServiceOptions {
   authorize: Authorize;

@@ -1,11 +1,8 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
-
-/** JSON text that stands for a value which LangGraph does not read. */
-export class ValueText {
-  constructor(readonly json: string) {}
-}
+import type { StoredChannels } from "./thread-graphs.ts";
 
 /** A `StateSnapshot` of any copy of LangGraph. */
 export interface Snapshot {
@@ -27,30 +24,6 @@ interface SnapshotTask {
   result?: unknown;
   state?: unknown;
 }
-
-/** `{channel: {$writes: [value]}}` may hold value texts. */
-const RESULT_DEPTH = 3;
-
-/** Finds value texts only down to `depth`. Omits undefined, like JSON.stringify. */
-const writeMixed = (value: unknown, depth: number): string => {
-  if (value instanceof ValueText) return value.json;
-  if (depth > 0 && Array.isArray(value)) {
-    return `[${value.map((item) => writeMixed(item, depth - 1)).join(",")}]`;
-  }
-  if (depth > 0 && typeof value === "object" && value !== null) {
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null) {
-      const fields: string[] = [];
-      for (const [key, item] of Object.entries(value)) {
-        if (item !== undefined) fields.push(`${JSON.stringify(key)}:${writeMixed(item, depth - 1)}`);
-      }
-      return `{${fields.join(",")}}`;
-    }
-  }
-  return toWireJson(value);
-};
-
-export const writeValues = (values: unknown): string => writeMixed(values, 1);
 
 export interface CheckpointPlace {
   threadId: string;
@@ -106,7 +79,7 @@ const writeSubgraph = (state: unknown): { checkpoint: string; state: string } =>
 
 export const writeTask = (task: SnapshotTask): string => {
   const subgraph = writeSubgraph(task.state);
-  const result = task.result === undefined ? "null" : writeMixed(task.result, RESULT_DEPTH);
+  const result = task.result === undefined ? "null" : toWireJson(task.result);
   return (
     `{"id":${JSON.stringify(task.id)},"name":${JSON.stringify(task.name)},"path":${toWireJson(task.path ?? [])},` +
     `"error":${writeError(task.error)},"interrupts":${toWireJson(task.interrupts ?? [])},` +
@@ -130,7 +103,7 @@ export const snapshotFields = (
   snapshot: Snapshot,
   finished: ReadonlySet<string> = new Set(),
 ): StateFields => ({
-  values: writeValues(snapshot.values),
+  values: toWireJson(snapshot.values),
   next: JSON.stringify(snapshot.next),
   tasks: `[${snapshot.tasks.map(writeTask).join(",")}]`,
   metadata: toWireJson(snapshot.metadata ?? {}),
@@ -177,3 +150,62 @@ const pick = (json: string, keys: readonly string[]): string => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "{}";
   return JSON.stringify(Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key))));
 };
+
+/** LangGraph's `patchCheckpointMap`. */
+const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): JsonObject | null => {
+  const parents = metadata.parents as JsonObject | undefined;
+  return parents === undefined || Object.keys(parents).length === 0
+    ? null
+    : { ...parents, [checkpointNs]: checkpointId };
+};
+
+/** Of a state whose graph is not known. */
+export const storedFields = (stored: StoredCheckpoint, values: string): StateFields => {
+  const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
+  return {
+    values,
+    next: "[]",
+    tasks: "[]",
+    metadata: JSON.stringify({ ...stored.metadata, thread_id: threadId }),
+    created_at: JSON.stringify(stored.createdAt),
+    checkpoint: writeCheckpoint({ threadId, checkpointNs, checkpointId, map: mapOf(stored) }),
+    parent_checkpoint:
+      parentCheckpointId === null
+        ? "null"
+        : writeCheckpoint({ threadId, checkpointNs, checkpointId: parentCheckpointId, map: null }),
+    interrupts: "[]",
+  };
+};
+
+export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
+  ...storedFields(stored, "{}"),
+  tasks: `[${writeTask({
+    id: stored.checkpointId,
+    name: "",
+    error: "This state can't be read; the server's log says why.",
+  })}]`,
+});
+
+/** A channel without a stored value has its default. */
+export const writeStoredValues = (
+  { values }: StoredCheckpoint,
+  { isOne, channels }: StoredChannels,
+): string => {
+  const fields: string[] = [];
+  for (const [name, channel] of channels) {
+    const fresh = values.has(name) ? undefined : channel.fromCheckpoint(undefined);
+    const text = fresh?.isAvailable() ? toWireJson(fresh.get()) : values.get(name);
+    if (isOne) return text ?? "null";
+    if (text !== undefined) fields.push(`${JSON.stringify(name)}:${text}`);
+  }
+  return isOne ? "null" : `{${fields.join(",")}}`;
+};
+
+const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
+
+/** Without a graph, the state channels are unknown, so all possible ones are written. */
+export const writeAllValues = ({ values }: StoredCheckpoint): string =>
+  `{${[...values]
+    .filter(([name]) => !INTERNAL_CHANNEL.test(name))
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(",")}}`;

@@ -1,31 +1,40 @@
 /**
- * Reads states from stored JSON texts: LangGraph's `getState` would revive every message only to write it as JSON
- * again. test/api/threads/state-equality.test.ts compares ways 1 and 2 with 3.
- *
- * 1. No node is due (threads that are not interrupted): the values are the channels' texts.
- *
- * 2. A node is due (histories, interrupted threads): `getState` gets a `ValueText` for each value, because it reads none.
- *
- * 3. Values must be computed (writes of an unfinished step or a command, other channels, subgraphs): `getState` reads
- * the revived checkpoint.
+ * Values of finished states are the stored texts, if the graph's channels keep values as they are: LangGraph would revive
+ * every message only to write it as JSON again. All else is what the graph's `getState` says.
  */
 
+import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import { markedOfGraph } from "../../../platform/lib/contents.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
-import { checkpointNotFound } from "../../../platform/domain/errors.ts";
+import { checkpointNotFound, StateStorageError } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
-import { finishedTasks } from "../../../graphs/pending-writes.ts";
+import { finishedTasks, withErrors } from "../../../graphs/pending-writes.ts";
+import { outputKeysOf, stateOf } from "../../../graphs/runnable-graph.ts";
 import type { ThreadConfigurations } from "./configuration.ts";
-import { createStateFields } from "./fields.ts";
-import { unreadableFields } from "./snapshot.ts";
+import { byGraphCode } from "./graph-code.ts";
 import type { StateOutcome } from "./repository.ts";
-import { EMPTY_STATE, writeSelected, writeState, type StateFields } from "./state-json.ts";
-import { outputKeysOf } from "../../../graphs/runnable-graph.ts";
-import { createThreadGraphs, type ThreadOfGraph } from "./thread-graphs.ts";
+import {
+  EMPTY_STATE,
+  snapshotFields,
+  storedFields,
+  unreadableFields,
+  writeAllValues,
+  writeSelected,
+  writeState,
+  writeStoredValues,
+  type Snapshot,
+  type StateFields,
+} from "./state-json.ts";
+import {
+  createThreadGraphs,
+  storedChannelsOf,
+  type GraphOfThread,
+  type ThreadOfGraph,
+} from "./thread-graphs.ts";
 
 export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
@@ -101,9 +110,59 @@ export const createStateReader = (
   configurations: ThreadConfigurations,
   logger: Logger,
 ): StateReader => {
-  const threadGraphs = createThreadGraphs(graphs, configurations);
-  const { graphOf, configurationsOf, areKeysChannels } = threadGraphs;
-  const { fieldsOf, valuesOf, newestValuesOf } = createStateFields(checkpoints, threadGraphs);
+  const { graphOf, configurationsOf, areKeysChannels } = createThreadGraphs(graphs, configurations);
+
+  /** What waits for the end of a step counts in the newest state. */
+  const fieldsByGraph = async (
+    { graph, classes }: GraphOfThread,
+    stored: StoredCheckpoint,
+    { isHead, subgraphs = false }: { isHead: boolean; subgraphs?: boolean },
+  ): Promise<StateFields> => {
+    const { threadId, checkpointNs, checkpointId } = stored;
+    const finished = isHead ? finishedTasks(stored.pendingWrites) : undefined;
+    const again = async (): Promise<CheckpointTuple> => {
+      const found = await checkpoints.readAt(threadId, checkpointNs, checkpointId, { classes });
+      if (found?.tuple === undefined) throw checkpointNotFound(checkpointId);
+      return found.tuple;
+    };
+    const through = async (tuple: CheckpointTuple): Promise<StateFields> => {
+      const snapshot = await stateOf(graph, tuple, { appliesWrites: isHead, subgraphs });
+      return snapshotFields(snapshot as Snapshot, finished);
+    };
+    try {
+      return await through(stored.tuple ?? (await again()));
+    } catch (error) {
+      if (error instanceof StateStorageError || isPassing(error)) throw error;
+      // A reducer may refuse the writes of a failed run. The state without them is the last good one.
+      return await byGraphCode(`The graph '${graph.name ?? ""}' could not read its state.`, async () =>
+        through(await withErrors(graph, await again(), again)),
+      );
+    }
+  };
+
+  const fieldsOf = async (
+    found: GraphOfThread | undefined,
+    stored: StoredCheckpoint,
+    options: { isHead: boolean; subgraphs?: boolean },
+  ): Promise<StateFields> => {
+    if (stored.createdAt === null) return unreadableFields(stored);
+    if (found === undefined) return storedFields(stored, writeAllValues(stored));
+    return await fieldsByGraph(found, stored, options);
+  };
+
+  /** Without the writes of an unfinished step. `stored` has values, and no tuple. */
+  const valuesOf = async (found: GraphOfThread | undefined, stored: StoredCheckpoint): Promise<string> => {
+    if (found === undefined) return writeAllValues(stored);
+    const channels = storedChannelsOf(found.graph);
+    if (channels !== undefined) return writeStoredValues(stored, channels);
+    return (await fieldsByGraph(found, stored, { isHead: false })).values;
+  };
+
+  /** Of the newest state, with the writes of an unfinished step. */
+  const newestValuesOf: typeof valuesOf = async (found, stored) =>
+    found === undefined || finishedTasks(stored.pendingWrites).size === 0
+      ? await valuesOf(found, stored)
+      : (await fieldsByGraph(found, stored, { isHead: true })).values;
 
   /**
    * The thread names the graph of its last created run, which may not have started. An imported state may name an
@@ -135,7 +194,7 @@ export const createStateReader = (
       const stored = await find({ reserve });
       if (stored === undefined) return null;
       const written = asWritten(thread, stored);
-      return await textOf(written, await graphOf(written), stored);
+      return await textOf(await graphOf(written), stored);
     } catch (error) {
       if (error === refusal || isPassing(error)) throw error;
       logger.error(unread(error, thread.threadId), "the values of a thread can't be read");
@@ -146,73 +205,76 @@ export const createStateReader = (
   return {
     async read(thread, { checkpoint = {}, subgraphs = false, select, budget }) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
-      const [graph, stored] = await Promise.all([
-        graphOf(thread),
+      const found = await graphOf(thread);
+      const how = { budget, classes: found?.classes };
+      const stored =
         checkpointId === undefined
-          ? checkpoints.readHead(thread.threadId, checkpointNs, budget)
-          : checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, budget),
-      ]);
+          ? await checkpoints.readHead(thread.threadId, checkpointNs, how)
+          : await checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, how);
       if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
       const fields =
         stored === undefined
           ? EMPTY_STATE
-          : await fieldsOf(thread, graph, stored, { isHead: checkpointId === undefined, subgraphs });
+          : await fieldsOf(found, stored, { isHead: checkpointId === undefined, subgraphs });
       return select === undefined ? writeState(fields) : writeSelected(fields, select);
     },
 
     async values(thread, budget) {
       const { threadId } = thread;
-      return await readValues(thread, (noted) => checkpoints.readHead(threadId, "", noted), budget);
+      return await readValues(
+        thread,
+        (noted) => checkpoints.readHead(threadId, "", { budget: noted }),
+        budget,
+      );
     },
 
     async valuesOfRun(thread, runId, budget) {
       const { threadId } = thread;
       let isHead = true;
       const find = async (noted: ReadBudget): Promise<StoredCheckpoint | undefined> => {
-        const head = await checkpoints.readHead(threadId, "", noted);
+        const head = await checkpoints.readHead(threadId, "", { budget: noted });
         if (head === undefined || head.runId === runId) return head;
         const checkpointId = await checkpoints.latestOfRun(threadId, runId);
         if (checkpointId === undefined) return head; // The run wrote nothing, or the thread was pruned.
-        const left = await checkpoints.readAt(threadId, "", checkpointId, noted);
+        const left = await checkpoints.readAt(threadId, "", checkpointId, { budget: noted });
         isHead = left === undefined;
         return left ?? head;
       };
       let outputKeys: readonly string[] | undefined = [];
-      const values = await readValues(thread, find, budget, async (written, graph, stored) => {
-        if (graph !== undefined) outputKeys = outputKeysOf(graph);
+      const values = await readValues(thread, find, budget, async (found, stored) => {
+        if (found !== undefined) outputKeys = outputKeysOf(found.graph);
         // As the run returned them: with what had ended in a step that another task interrupted.
-        return isHead ? await newestValuesOf(written, graph, stored) : await valuesOf(written, graph, stored);
+        return isHead ? await newestValuesOf(found, stored) : await valuesOf(found, stored);
       });
       return { values, isHead, outputKeys };
     },
 
     async outcome(thread) {
-      const stored = await checkpoints.readHead(thread.threadId);
+      const found = await graphOf(thread);
+      const stored = await checkpoints.readHead(thread.threadId, "", { classes: found?.classes });
       if (stored === undefined) return { status: "idle", interrupts: "{}" };
-      const graph = await graphOf(thread);
-      const fields = await fieldsOf(thread, graph, stored, { isHead: true, subgraphs: false });
+      const fields = await fieldsOf(found, stored, { isHead: true });
       return outcomeOf(fields, finishedTasks(stored.pendingWrites));
     },
 
     async *history(thread, { limit, before, metadata, checkpoint = {}, select, budget }) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
-      const graph = await graphOf(thread);
+      const found = await graphOf(thread);
       const page = checkpoints.readHistory(thread.threadId, checkpointNs, {
         limit,
         budget,
+        classes: found?.classes,
         ...(before === undefined ? {} : { beforeCheckpointId: before }),
         ...(checkpointId === undefined ? {} : { checkpointId }),
         ...(metadata === undefined ? {} : { metadataFilter: metadata }),
       });
       for await (const stored of page) {
-        const fields = await fieldsOf(thread, graph, stored, { isHead: false, subgraphs: false }).catch(
-          (error: unknown) => {
-            if (isPassing(error)) throw error;
-            const { threadId, checkpointId: checkpoint_id } = stored;
-            logger.error({ ...unread(error, threadId), checkpoint_id }, "a state can't be read");
-            return unreadableFields(stored);
-          },
-        );
+        const fields = await fieldsOf(found, stored, { isHead: false }).catch((error: unknown) => {
+          if (isPassing(error)) throw error;
+          const { threadId, checkpointId: checkpoint_id } = stored;
+          logger.error({ ...unread(error, threadId), checkpoint_id }, "a state can't be read");
+          return unreadableFields(stored);
+        });
         yield select === undefined ? writeState(fields) : writeSelected(fields, select);
       }
     },
@@ -229,8 +291,8 @@ export const createStateReader = (
         let values: string;
         try {
           const written = asWritten(thread, stored);
-          const graph = await (written === thread ? graphOf(thread, known) : graphOf(written));
-          values = await valuesOf(written, graph, stored);
+          const found = await (written === thread ? graphOf(thread, known) : graphOf(written));
+          values = await valuesOf(found, stored);
         } catch (error) {
           if (isPassing(error)) throw error;
           logger.error(unread(error, stored.threadId), "the values of a thread can't be read");

@@ -2,10 +2,10 @@ import { markedOfGraph } from "../../../platform/lib/contents.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { isUuid } from "../../../platform/lib/ids.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { threadKey } from "../rows/thread-key.ts";
-import type { CheckpointStorage, StoredCheckpoint } from "../types.ts";
+import type { CheckpointStorage, ReadOptions, StoredCheckpoint } from "../types.ts";
+import type { ValueClasses } from "../../values/classes.ts";
 import type { CheckpointReader, LoadedCheckpoint, UnreadableRow } from "./checkpoint-reader.ts";
 import { againIfFreed } from "./large-strings.ts";
 import { readHeadRows, readRowsOf } from "./row-statements.ts";
@@ -29,14 +29,14 @@ export const createStateReads = (
     threadId: string,
     checkpointNs: string,
     checkpointId: string | undefined,
-    budget?: ReadBudget,
+    { budget, classes }: ReadOptions = {},
   ): Promise<StoredCheckpoint | undefined> => {
     if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
       return undefined;
     const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
     return await againIfFreed(async () => {
       const loaded = await reader.read(address, budget);
-      return loaded === undefined ? undefined : toStored(threadId, loaded);
+      return loaded === undefined ? undefined : await toStored(threadId, loaded, reader, classes);
     });
   };
 
@@ -48,10 +48,11 @@ export const createStateReads = (
     threadId: string,
     loaded: LoadedCheckpoint | UnreadableRow,
     readAgain: () => Promise<StoredCheckpoint | undefined>,
+    classes?: ValueClasses,
   ): Promise<StoredCheckpoint | undefined> => {
     try {
       if ("error" in loaded) throw loaded.error;
-      return toStored(threadId, loaded);
+      return await toStored(threadId, loaded, reader, classes);
     } catch {
       try {
         return await readAgain();
@@ -65,11 +66,11 @@ export const createStateReads = (
   };
 
   return {
-    readHead: (threadId, checkpointNs = "", budget) => readAt(threadId, checkpointNs, undefined, budget),
+    readHead: (threadId, checkpointNs = "", options) => readAt(threadId, checkpointNs, undefined, options),
     readAt,
 
     async *readHistory(threadId, checkpointNs, options) {
-      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, budget } = options;
+      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, budget, classes } = options;
       if (checkpointNs.includes("\u0000")) return;
       for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
       const { run_id: runId, ...metadata } = metadataFilter;
@@ -82,8 +83,8 @@ export const createStateReads = (
         const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
         for await (const loaded of reader.load(rows, { budget })) {
           const id = loaded.row.checkpoint_id;
-          const readAgain = () => readAt(threadId, checkpointNs, id);
-          const stored = await storedOf(threadId, loaded, readAgain);
+          const readAgain = () => readAt(threadId, checkpointNs, id, { classes });
+          const stored = await storedOf(threadId, loaded, readAgain, classes);
           if (stored !== undefined) yield stored;
         }
         if (isEnd && rows.length < pageRows) return;

@@ -5,7 +5,10 @@ import { toWireJson, toWireValue } from "../../values/wire-json.ts";
 import { toSegments } from "../lists/segments.ts";
 import { isWholeList, listTrees, recordTree, type ValueRecord } from "../rows/stored-value.ts";
 import type { StoredCheckpoint } from "../types.ts";
-import type { LoadedCheckpoint } from "./checkpoint-reader.ts";
+import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
+import type { ValueClasses } from "../../values/classes.ts";
+import { migratePendingSends, reviveTuple } from "./checkpoint-tuples.ts";
+import type { CheckpointReader, LoadedCheckpoint } from "./checkpoint-reader.ts";
 import type { CheckpointRow } from "./row-statements.ts";
 
 export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheckpoint => ({
@@ -16,14 +19,18 @@ export const withoutValues = (threadId: string, row: CheckpointRow): StoredCheck
   runId: row.run_id,
   createdAt: null,
   metadata: row.run_id === null ? {} : { run_id: row.run_id },
-  channelVersions: {},
-  versionsSeen: {},
   values: new Map(),
+  tuple: undefined,
   pendingWrites: [],
 });
 
 /** Throws StateStorageError if an element or a content is missing. */
-export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredCheckpoint => {
+export const toStored = async (
+  threadId: string,
+  loaded: LoadedCheckpoint,
+  reader: CheckpointReader,
+  classes: ValueClasses | undefined,
+): Promise<StoredCheckpoint> => {
   const { row, body, channels, writes } = loaded;
   const metadata = toWireValue(revive(JSON.parse(row.metadata))) as JsonObject;
   if (row.run_id !== null) metadata.run_id ??= row.run_id;
@@ -35,19 +42,29 @@ export const toStored = (threadId: string, loaded: LoadedCheckpoint): StoredChec
     runId: row.run_id,
     createdAt: body.ts,
     metadata,
-    channelVersions: body.channel_versions,
-    versionsSeen: body.versions_seen,
     values: new Map(
-      channels
+      (classes === undefined ? channels : [])
         .filter(([, record]) => !isUndefined(record))
         .map(([channel, record]) => [channel, wireText(record, loaded)]),
     ),
+    tuple: classes && (await tupleOf(threadId, loaded, reader, classes)),
     pendingWrites: writes.map(({ taskId, channel, record }) => ({
       taskId,
       channel,
       value: isUndefined(record) ? undefined : wireText(record, loaded),
     })),
   };
+};
+
+const tupleOf = async (
+  threadId: string,
+  loaded: LoadedCheckpoint,
+  reader: CheckpointReader,
+  classes: ValueClasses,
+): Promise<CheckpointTuple> => {
+  const tuple = await reviveTuple(loaded, threadId, undefined, classes);
+  await migratePendingSends(tuple.checkpoint, reader, loaded, classes);
+  return tuple;
 };
 
 /** LangGraph can't distinguish `undefined` from an empty channel. */

@@ -5,7 +5,7 @@ import { readAllReferences, readReferences } from "../read/value-references.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import type { StoredValue } from "../rows/stored-value.ts";
 import type { KnownCheckpoint, ThreadWriter } from "../write/thread-writer.ts";
-import { toKnown } from "./checkpoint-tuples.ts";
+import { toKnown } from "../read/checkpoint-tuples.ts";
 
 interface ReferenceSources {
   database: Database;

@@ -5,7 +5,7 @@ import type { ValueClasses } from "../../values/classes.ts";
 import type { ConfiguredCheckpoint } from "./checkpoint-config.ts";
 import type { CheckpointReader, LoadedWrite } from "../read/checkpoint-reader.ts";
 import { readAncestors } from "../read/row-statements.ts";
-import { reviveRecord, reviveWrite } from "./checkpoint-tuples.ts";
+import { reviveRecord, reviveWrite } from "../read/checkpoint-tuples.ts";
 
 type Histories = Record<string, DeltaChannelHistory>;
 

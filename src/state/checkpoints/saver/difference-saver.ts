@@ -1,8 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import {
   BaseCheckpointSaver,
-  maxChannelVersion,
-  TASKS,
   type ChannelVersions,
   type Checkpoint,
   type CheckpointListOptions,
@@ -33,7 +31,7 @@ import {
   requireSeparable,
   requireUuid,
 } from "./checkpoint-config.ts";
-import { reviveTuple, reviveWrite } from "./checkpoint-tuples.ts";
+import { migratePendingSends, reviveTuple } from "../read/checkpoint-tuples.ts";
 import { noHistory, readDeltaHistory } from "./delta-history.ts";
 import { listFilterOf } from "./list-filter.ts";
 import { hasStopped, splitMetadata, toQueuedCheckpoint, toQueuedWrites } from "./queued-checkpoint.ts";
@@ -240,30 +238,10 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
   ): Promise<CheckpointTuple> {
     const classes = await this.classesGiven();
     const tuple = await reviveTuple(loaded, threadId, learner, classes);
-    if (tuple.checkpoint.v < 4) await this.migratePendingSends(tuple.checkpoint, loaded, classes);
+    await migratePendingSends(tuple.checkpoint, this.parts.reader, loaded, classes);
     if (this.filter === undefined || loaded.row.checkpoint_ns !== "") return tuple;
     // Applying writes changes `versions_seen`, which tuples of one row must not share.
     const recreated = (): LoadedCheckpoint => ({ ...loaded, body: structuredClone(loaded.body) });
     return await this.filter(tuple, () => reviveTuple(recreated(), threadId, undefined, classes));
-  }
-
-  /** Before version 4, sends were stored in the parent's writes. */
-  private async migratePendingSends(
-    checkpoint: Checkpoint,
-    { row }: LoadedCheckpoint,
-    classes: ValueClasses,
-  ): Promise<void> {
-    if (row.parent_id === null) return;
-    const address = { threadId: row.thread_id, checkpointNs: row.checkpoint_ns, checkpointId: row.parent_id };
-    const parent = await this.parts.reader.read(address);
-    const sends: unknown[] = [];
-    for (const write of parent?.writes ?? []) {
-      if (write.channel === TASKS && parent !== undefined)
-        sends.push((await reviveWrite(write, parent, classes))[2]);
-    }
-    const versions = Object.values(checkpoint.channel_versions);
-    checkpoint.channel_values[TASKS] = sends;
-    checkpoint.channel_versions[TASKS] =
-      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
   }
 }

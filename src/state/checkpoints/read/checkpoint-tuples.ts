@@ -1,14 +1,16 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type {
-  Checkpoint,
-  CheckpointMetadata,
-  CheckpointPendingWrite,
-  CheckpointTuple,
+import {
+  maxChannelVersion,
+  TASKS,
+  type Checkpoint,
+  type CheckpointMetadata,
+  type CheckpointPendingWrite,
+  type CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
 import type { ValueClasses } from "../../values/classes.ts";
 import { setProperty } from "../../../platform/lib/properties.ts";
-import type { LoadedCheckpoint, LoadedWrite } from "../read/checkpoint-reader.ts";
-import type { References } from "../read/value-references.ts";
+import type { CheckpointReader, LoadedCheckpoint, LoadedWrite } from "./checkpoint-reader.ts";
+import type { References } from "./value-references.ts";
 import { revive, settle, type Unfinished } from "../../values/reviving.ts";
 import { toSegments } from "../lists/segments.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
@@ -81,6 +83,26 @@ export const reviveTuple = async (
     ...(row.parent_id === null ? {} : { parentConfig: at(row.parent_id) }),
     pendingWrites,
   };
+};
+
+/** Before version 4, sends were stored in the parent's writes. */
+export const migratePendingSends = async (
+  checkpoint: Checkpoint,
+  reader: CheckpointReader,
+  { row }: LoadedCheckpoint,
+  classes: ValueClasses,
+): Promise<void> => {
+  if (checkpoint.v >= 4 || row.parent_id === null) return;
+  const address = { threadId: row.thread_id, checkpointNs: row.checkpoint_ns, checkpointId: row.parent_id };
+  const parent = await reader.read(address);
+  const sends: unknown[] = [];
+  for (const write of parent?.writes ?? []) {
+    if (write.channel === TASKS && parent !== undefined)
+      sends.push((await reviveWrite(write, parent, classes))[2]);
+  }
+  const versions = Object.values(checkpoint.channel_versions);
+  checkpoint.channel_values[TASKS] = sends;
+  checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1;
 };
 
 export const toKnown = ({ record, segments, shape }: References, shapes: KnownShapes): KnownCheckpoint => {
