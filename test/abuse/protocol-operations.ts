@@ -151,10 +151,6 @@ const a2a = (assistant: string, threadId: string): Operation[] => {
       rpc("tasks/pushNotificationConfig/delete", { id: task, pushNotificationConfigId: "1" }),
       rpc("agent/getAuthenticatedExtendedCard", {}),
     ]),
-    post("/a2a/{assistant_id}/message:send", assistant, [{ message, configuration }], {
-      "a2a-version": "1.0",
-    }),
-    post("/a2a/{assistant_id}/message:stream", assistant, [{ message }], { "a2a-version": "1.0" }),
   ];
 };
 

@@ -110,23 +110,10 @@ export const ROUTES: Record<string, Expected> = {
 
   "GET /.well-known/agent-card.json": { ...asks("assistants:read"), query: `?assistant_id=${MISSING}` },
   "GET /a2a/:assistant_id/.well-known/agent-card.json": asks("assistants:read"),
-  "GET /a2a/:assistant_id/extendedAgentCard": asks("assistants:read"),
   "POST /a2a/:assistant_id": given(
     { jsonrpc: "2.0", id: 1, method: "message/send", params: { message: { ...said, role: "user" } } },
     ...creation.events,
   ),
-  "POST /a2a/:assistant_id/message:send": given({ message: said }, ...creation.events),
-  "POST /a2a/:assistant_id/message:stream": given({ message: said }, ...creation.events),
-  "GET /a2a/:assistant_id/tasks": asks("assistants:read"),
-  "GET /a2a/:assistant_id/tasks/:task": asks("threads:read"),
-  "POST /a2a/:assistant_id/tasks/:task": { ...asks("threads:read"), query: ":cancel" },
-  "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": asks("threads:read"),
-  "POST /a2a/:assistant_id/tasks/:task/pushNotificationConfigs": given(
-    { url: "https://receiver.invalid/hook" },
-    "threads:read",
-  ),
-  "GET /a2a/:assistant_id/tasks/:task/pushNotificationConfigs/:config_id": asks("threads:read"),
-  "DELETE /a2a/:assistant_id/tasks/:task/pushNotificationConfigs/:config_id": asks("threads:read"),
 
   "POST /threads/:thread_id/runs": creation,
   "POST /threads/:thread_id/runs/stream": creation,

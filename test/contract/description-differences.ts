@@ -287,10 +287,9 @@ export const DESCRIPTION_DIFFERENCES: DescriptionDifference[] = [
     because: "their specifications describe them, in several revisions; a refusal has a status of its own",
   },
   {
-    what: "A2A over REST, and agent cards",
-    lines:
-      /^(GET|POST|DELETE) \/(a2a\/\{assistant_id\}\/.+|\.well-known\/agent-card\.json): is not in the contract$/,
-    because: "the hosted service has JSON-RPC only",
+    what: "agent cards of A2A",
+    lines: /^GET \/(a2a\/\{assistant_id\}\/)?\.well-known\/agent-card\.json: is not in the contract$/,
+    because: "clients look for cards there; the contract does not mention them",
   },
   {
     what: "`/agui/{assistant_id}`",

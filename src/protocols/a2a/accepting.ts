@@ -1,28 +1,103 @@
-import { Role, type Message, type SendMessageRequest } from "@a2a-js/sdk";
-import { RequestMalformedError, UnsupportedOperationError } from "@a2a-js/sdk/errors";
+import { Role, type Message, type Part, type SendMessageRequest } from "@a2a-js/sdk";
+import {
+  ContentTypeNotSupportedError,
+  RequestMalformedError,
+  UnsupportedOperationError,
+} from "@a2a-js/sdk/errors";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
 import { taskNotFound, ThreadChangedError } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import type { Interrupt } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
 import { ORIGIN } from "../calls/start.ts";
 import type { Task } from "../calls/tasks.ts";
-import { inputOf, resumeOf } from "./messages.ts";
-import { contextIdOf, historyLengthOf } from "./parameters.ts";
 import type { Context, TaskRepository } from "./repository.ts";
-import type { PushConfigs } from "./push-configs.ts";
-import type { AgentRequest, Version } from "./request.ts";
+import type { PushConfigs } from "./pushes.ts";
+import { contextIdOf, historyLengthOf, type Accepted, type AgentRequest, type Version } from "./request.ts";
 import { FIRST_MESSAGE_ID, MESSAGE_ID, selectorOf, TERMINAL } from "./tasks.ts";
+
+interface Content {
+  /** Undefined without a text part. */
+  text: string | undefined;
+  /** All data parts, merged. Undefined without one. */
+  data: JsonObject | undefined;
+}
+
+const dataOf = (value: unknown): JsonObject => {
+  if (isJsonObject(value)) return value;
+  throw new RequestMalformedError("A data part must hold an object.");
+};
+
+const contentOf = (parts: readonly Part[]): Content => {
+  const texts: string[] = [];
+  let data: JsonObject | undefined;
+  for (const { content } of parts) {
+    if (content?.$case === "text") texts.push(String(content.value));
+    else if (content?.$case === "data") data = { ...data, ...dataOf(content.value) };
+    else throw new ContentTypeNotSupportedError("Only text parts and data parts are taken, no files.");
+  }
+  if (texts.length === 0 && data === undefined)
+    throw new RequestMalformedError("The message has no part with text or data.");
+  return { text: texts.length === 0 ? undefined : texts.join("\n"), data };
+};
+
+/** A graph without schemas takes any input. */
+const takesMessages = (inputSchema: JsonObject): boolean => {
+  const { properties } = inputSchema;
+  return (
+    !isJsonObject(properties) || Object.keys(properties).length === 0 || Object.hasOwn(properties, "messages")
+  );
+};
+
+/** The graph's input: data parts are merged into it, and text becomes a message of the user. */
+const inputOf = async (
+  { parts, messageId }: Message,
+  inputSchema: () => Promise<JsonObject>,
+): Promise<JsonObject> => {
+  const { text, data = {} } = contentOf(parts);
+  if (text === undefined) return data;
+  if (!takesMessages(await inputSchema()))
+    throw new RequestMalformedError(
+      "The input of this assistant's graph has no 'messages' for a text part; send a data part.",
+    );
+  const before = Array.isArray(data.messages) ? data.messages : [];
+  return { ...data, messages: [...before, { role: "user", content: text, id: messageId }] };
+};
+
+/** Answers by the ids of interrupts: `{<id>: value}` or `{resume: [{id, value}]}`. Undefined for another object. */
+const answersById = (data: JsonObject, interrupts: readonly Interrupt[]): JsonObject | undefined => {
+  const { resume } = data;
+  const pairs: [unknown, JsonValue | undefined][] =
+    Array.isArray(resume) && resume.length > 0 && resume.every(isJsonObject)
+      ? resume.map(({ id, value }) => [id, value])
+      : Object.entries(data);
+  const answers = new Map<string, JsonValue>();
+  for (const [id, value] of pairs) {
+    if (!interrupts.some((interrupt) => interrupt.id === id)) return undefined;
+    answers.set(id as string, value ?? null);
+  }
+  return answers.size === 0 ? undefined : Object.fromEntries(answers);
+};
+
+/** The `resume` of a command that answers the interrupts of a task. */
+const resumeOf = ({ parts }: Message, interrupts: readonly Interrupt[]): JsonValue => {
+  const { text, data } = contentOf(parts);
+  const byId = data && answersById(data, interrupts);
+  if (byId !== undefined) return byId;
+  if (interrupts.length > 1) {
+    const ids = interrupts.map(({ id }) => `'${id}'`).join(", ");
+    throw new RequestMalformedError(
+      `The task waits for several answers: send a data part with the answers by the ids of the interrupts (${ids}).`,
+    );
+  }
+  return data ?? text ?? null;
+};
 
 const MESSAGE_ID_AT_MOST = 500;
 /** Of messages to one context at once, each try stores at least one. */
 const TRIES_AT_MOST = 100;
-
-/** A task whose run is to be awaited. `created`: undefined if the message was known already. */
-export interface Accepted {
-  task: Task;
-  created: CreatedRun | undefined;
-}
 
 /** The log keeps the events of such a run for clients that subscribe later. */
 const streamingOf = (isStreamed: boolean) => ({

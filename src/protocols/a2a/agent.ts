@@ -19,13 +19,20 @@ import { taskNotFound } from "../../platform/domain/errors.ts";
 import type { CallService } from "../calls/service.ts";
 import { createAccepting } from "./accepting.ts";
 import { createCards, type CardParts } from "./card.ts";
-import { contextIdOf, historyLengthOf, lengthOf, NEVER, stateOf, timeOf } from "./parameters.ts";
-import { createPushConfigs, type PushParts } from "./push-configs.ts";
+import { createPushConfigs, type PushParts } from "./pushes.ts";
 import { createReading } from "./reading.ts";
 import { createTaskRepository } from "./repository.ts";
-import type { AgentRequest, Version } from "./request.ts";
-import { selectorOf, TERMINAL, toA2aTask } from "./tasks.ts";
-import { taskEvent } from "./updates.ts";
+import {
+  contextIdOf,
+  historyLengthOf,
+  lengthOf,
+  NEVER,
+  stateOf,
+  timeOf,
+  type AgentRequest,
+  type Version,
+} from "./request.ts";
+import { selectorOf, taskEvent, TERMINAL, toA2aTask } from "./tasks.ts";
 
 const PAGE_SIZE = 50;
 const PAGE_SIZE_AT_MOST = 100;

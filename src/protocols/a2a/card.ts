@@ -95,7 +95,6 @@ export const createCards = (assistants: AssistantService, { security, pushes }: 
       version: String(version),
       supportedInterfaces: [
         { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
-        { url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
         { url, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
       ],
       capabilities: { streaming: true, pushNotifications: pushes, extendedAgentCard: true },

@@ -7,10 +7,8 @@ import { eventsOf } from "../calls/events.ts";
 import type { Outcome } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Task } from "../calls/tasks.ts";
-import type { Accepted } from "./accepting.ts";
-import { StreamLostError, type AgentRequest } from "./request.ts";
-import { selectorOf, toA2aTask } from "./tasks.ts";
-import { createArtifactUpdates, statusEvent } from "./updates.ts";
+import { StreamLostError, type Accepted, type AgentRequest } from "./request.ts";
+import { createArtifactUpdates, selectorOf, statusEvent, toA2aTask } from "./tasks.ts";
 
 const LARGE_STATES_AT_ONCE = 4;
 const PATIENCE_MS = 30_000;

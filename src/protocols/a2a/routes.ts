@@ -1,41 +1,173 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { answerUnknownRoute } from "../../http/errors.ts";
+import { z } from "zod";
+import { answerPatiently } from "../../api/runs/joining/patient-answer.ts";
+import { deliver } from "../../engine/events/transports/event-sink.ts";
+import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
+import type { RunSelector } from "../../engine/queue/attempts.ts";
+import { callerGone } from "../../http/caller-gone.ts";
+import { publicAddress } from "../../http/public-address.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { ThreadloomError } from "../../platform/domain/errors.ts";
-import {
-  agentPath,
-  agentQuery,
-  answer,
-  configPath,
-  listQuery,
-  message,
-  pushConfig,
-  rpcBody,
-  taskPath,
-  taskQuery,
-} from "./schemas.ts";
+import { CallerGoneError, ThreadloomError } from "../../platform/domain/errors.ts";
+import { storableText } from "../../platform/domain/json-schemas.ts";
+import type { AgentRequest, Version } from "./request.ts";
 import type { A2aService } from "./service.ts";
-import { createServing, REST, RPC, type Serving } from "./serving.ts";
+import type { Answered, RpcAnswer, Transports } from "./transports.ts";
 
+const agentPath = z.object({
+  assistant_id: storableText.describe("The assistant's id, or a graph id for the graph's system assistant."),
+});
+const agentQuery = z.object({
+  assistant_id: storableText.min(1).describe("The assistant's id, or a graph id."),
+});
+/** The package validates messages. */
+const rpcBody = z.unknown().describe("A request of JSON-RPC 2.0.");
+const response = {
+  200: z.unknown().describe("As the A2A protocol says; server-sent events for streams."),
+};
 const tags = ["A2A"];
-const response = { 200: answer };
-const config = { largeBody: true, rate: "reads" } as const;
 const PARSE_ERROR = -32700;
 
-const rpcRoutes =
-  (serving: Serving): RoutePlugin =>
+const STARTS: ReadonlySet<unknown> = new Set([
+  ...["SendMessage", "SendStreamingMessage"],
+  ...["message/send", "message/stream"],
+]);
+const STREAMS: ReadonlySet<unknown> = new Set([
+  ...["SendStreamingMessage", "SubscribeToTask"],
+  ...["message/stream", "tasks/resubscribe"],
+]);
+
+/** A request without a version speaks 0.3. */
+const versionOf = ({ headers }: FastifyRequest): { version: Version } | { unknown: string } => {
+  const { "a2a-version": asked } = headers;
+  const text = asked === undefined || asked === "" ? "0.3" : String(asked);
+  const [, version] = /^(0\.3|1\.0)(?:\.\d+)?$/.exec(text) ?? [];
+  return version === undefined ? { unknown: text } : { version: version as Version };
+};
+
+const agentRequest = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  assistantId: string,
+  rest: Pick<AgentRequest, "signal" | "onAccepted">,
+): AgentRequest => ({
+  caller: request.caller,
+  assistantId,
+  address: () => publicAddress(request.headers) + request.server.mountPrefix,
+  headers: request.configurableHeaders(),
+  budget: reply.budget(),
+  ...rest,
+});
+
+interface LateAnswer {
+  transports: Transports;
+  body: unknown;
+  ended: Promise<Answered>;
+}
+
+/** Answers after the run has been stored: from then on, an error can't be a status. */
+const answerLate = (reply: FastifyReply, { transports, body, ended }: LateAnswer): FastifyReply => {
+  const write = (answer: RpcAnswer): string => JSON.stringify(answer);
+  const text = ended.then(
+    (late) => ("answer" in late ? write(late.answer) : ""),
+    (error: unknown) => {
+      if (error instanceof CallerGoneError) throw error;
+      const refusal = transports.refuseLate(body, error);
+      if (refusal.isFault) reply.log.error({ err: error }, "a task failed after its answer had started");
+      return write(refusal.answer);
+    },
+  );
+  return answerPatiently(reply, text);
+};
+
+/** Assistants as agents of the A2A protocol, over JSON-RPC. */
+export const createA2aRoutes =
+  (service: A2aService): RoutePlugin =>
   async (app) => {
-    app.setErrorHandler((error, _request, reply) => {
-      if (!(error instanceof ThreadloomError) || error.kind !== "malformed") throw error;
-      return reply
-        .code(400)
-        .send({ jsonrpc: "2.0", id: null, error: { code: PARSE_ERROR, message: error.message } });
-    });
+    const sendCard = async (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      assistantId: string,
+    ): Promise<FastifyReply> => {
+      const transports = await service.transports();
+      const asked = versionOf(request);
+      const rest = { signal: callerGone(reply.raw), onAccepted: () => undefined };
+      const version = "unknown" in asked ? "1.0" : asked.version;
+      const card = await transports.card(version, agentRequest(request, reply, assistantId, rest));
+      return reply.header("vary", "A2A-Version").send(card);
+    };
+    const summary = "Get the A2A card of an assistant";
+    app.get(
+      "/.well-known/agent-card.json",
+      { schema: { tags, summary, querystring: agentQuery, response } },
+      async (request, reply) => await sendCard(request, reply, request.query.assistant_id),
+    );
+    app.get(
+      "/a2a/:assistant_id/.well-known/agent-card.json",
+      { schema: { tags, summary, params: agentPath, response } },
+      async (request, reply) => await sendCard(request, reply, request.params.assistant_id),
+    );
+
+    const serve = async (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      assistantId: string,
+    ): Promise<FastifyReply | undefined> => {
+      const { body } = request;
+      const transports = await service.transports();
+      const asked = versionOf(request);
+      if ("unknown" in asked) return reply.send(transports.refuseVersion(body, asked.unknown));
+      const method = (body as { method?: unknown } | null | undefined)?.method;
+      if (STARTS.has(method)) request.spend("runs");
+      let run: RunSelector | undefined;
+      const access = request.holdAccess(async (caller) => {
+        if (run !== undefined) await service.assertStill(caller, run);
+      });
+      let accept: (value: "accepted") => void = () => undefined;
+      const accepted = new Promise<"accepted">((resolve) => (accept = resolve));
+      const onAccepted = (selector: RunSelector): void => {
+        run = selector;
+        request.releaseBody();
+        accept("accepted");
+      };
+      const signal = callerGone(reply.raw, access.signal);
+      const answered = transports.call(
+        asked.version,
+        body,
+        agentRequest(request, reply, assistantId, { signal, onAccepted }),
+      );
+      let isLate = false;
+      try {
+        const first = await (STREAMS.has(method) ? answered : Promise.race([answered, accepted]));
+        if (first === "accepted") {
+          isLate = true;
+          const lost = new Promise<never>((_resolve, reject) => {
+            const lose = (): void => reject(access.signal.reason as Error);
+            access.signal.addEventListener("abort", lose);
+            if (access.signal.aborted) lose();
+          });
+          const ended = Promise.race([answered, lost]).finally(() => access.release());
+          return answerLate(reply, { transports, body, ended });
+        }
+        if ("answer" in first) return reply.send(first.answer);
+        const onFault = (error: unknown): void =>
+          request.log.error({ err: error }, "the stream of a task was cut off: its events could not be sent");
+        await deliver(first.reader, createEventStream(reply, {}), onFault, access);
+        return undefined;
+      } finally {
+        if (!isLate) access.release();
+      }
+    };
     app.post(
       "/a2a/:assistant_id",
       {
-        config,
+        config: { largeBody: true, rate: "reads" },
         sse: "manual",
+        errorHandler(error, _request, reply) {
+          if (!(error instanceof ThreadloomError) || error.kind !== "malformed") throw error;
+          return (reply as FastifyReply)
+            .code(400)
+            .send({ jsonrpc: "2.0", id: null, error: { code: PARSE_ERROR, message: error.message } });
+        },
         schema: {
           tags,
           summary: "Call an assistant over A2A's JSON-RPC",
@@ -45,158 +177,6 @@ const rpcRoutes =
           response,
         },
       },
-      async (request, reply) =>
-        await serving.serve(request, reply, {
-          ...{ assistantId: request.params.assistant_id, body: request.body, binding: RPC },
-        }),
+      async (request, reply) => await serve(request, reply, request.params.assistant_id),
     );
-  };
-
-const cardRoutes =
-  (serving: Serving): RoutePlugin =>
-  async (app) => {
-    const summary = "Get the A2A card of an assistant";
-    app.get(
-      "/.well-known/agent-card.json",
-      { schema: { tags, summary, querystring: agentQuery, response } },
-      async (request, reply) => await serving.sendCard(request, reply, request.query.assistant_id),
-    );
-    for (const path of [".well-known/agent-card.json", "extendedAgentCard"]) {
-      app.get(
-        `/a2a/:assistant_id/${path}`,
-        { schema: { tags, summary, params: agentPath, response } },
-        async (request, reply) => await serving.sendCard(request, reply, request.params.assistant_id),
-      );
-    }
-  };
-
-type Ask = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  path: { assistant_id: string },
-  params: unknown,
-) => Promise<FastifyReply | undefined>;
-
-/** REST's requests are those of JSON-RPC in another form. */
-const restOf =
-  (serving: Serving, method: string): Ask =>
-  (request, reply, { assistant_id: assistantId }, params) =>
-    serving.serve(request, reply, {
-      ...{ assistantId, binding: REST },
-      body: { jsonrpc: "2.0", id: 0, method, params },
-    });
-
-/** `<id>`, `<id>:cancel` or `<id>:subscribe`. */
-const taskIn = (text: string): { id: string; verb: string | undefined } => {
-  const [, id = text, verb] = /^(.*):(cancel|subscribe)$/.exec(text) ?? [];
-  return { id, verb };
-};
-
-const taskRoutes =
-  (serving: Serving): RoutePlugin =>
-  async (app) => {
-    for (const [verb, method] of [
-      ["send", "SendMessage"],
-      ["stream", "SendStreamingMessage"],
-    ] as const) {
-      const ask = restOf(serving, method);
-      app.post(
-        `/a2a/:assistant_id/message::${verb}`,
-        {
-          config,
-          sse: "manual",
-          schema: { tags, summary: `${method} of A2A 1.0`, params: agentPath, body: message, response },
-        },
-        async (request, reply) => await ask(request, reply, request.params, request.body),
-      );
-    }
-
-    const list = restOf(serving, "ListTasks");
-    app.get(
-      "/a2a/:assistant_id/tasks",
-      {
-        schema: {
-          tags,
-          summary: "ListTasks of A2A 1.0",
-          params: agentPath,
-          querystring: listQuery,
-          response,
-        },
-      },
-      async (request, reply) => await list(request, reply, request.params, request.query),
-    );
-
-    const get = restOf(serving, "GetTask");
-    const subscribe = restOf(serving, "SubscribeToTask");
-    const cancel = restOf(serving, "CancelTask");
-    app.get(
-      "/a2a/:assistant_id/tasks/:task",
-      {
-        sse: "manual",
-        schema: {
-          tags,
-          summary: "GetTask and SubscribeToTask of A2A 1.0",
-          params: taskPath,
-          querystring: taskQuery,
-          response,
-        },
-      },
-      async (request, reply) => {
-        const { id, verb } = taskIn(request.params.task);
-        if (verb === "cancel") return answerUnknownRoute(request, reply);
-        const ask = verb === undefined ? get : subscribe;
-        return await ask(request, reply, request.params, { ...request.query, id });
-      },
-    );
-    app.post(
-      "/a2a/:assistant_id/tasks/:task",
-      {
-        sse: "manual",
-        schema: {
-          tags,
-          summary: "CancelTask and SubscribeToTask of A2A 1.0",
-          params: taskPath,
-          response,
-        },
-      },
-      async (request, reply) => {
-        const { id, verb } = taskIn(request.params.task);
-        if (verb === undefined) return answerUnknownRoute(request, reply);
-        return await (verb === "cancel" ? cancel : subscribe)(request, reply, request.params, { id });
-      },
-    );
-  };
-
-const pushRoutes =
-  (serving: Serving): RoutePlugin =>
-  async (app) => {
-    const path = "/a2a/:assistant_id/tasks/:task/pushNotificationConfigs";
-    const schema = { tags, summary: "Push notifications of A2A 1.0", response };
-    const create = restOf(serving, "CreateTaskPushNotificationConfig");
-    app.post(path, { schema: { ...schema, params: taskPath, body: pushConfig } }, async (request, reply) =>
-      create(request, reply, request.params, { ...request.body, taskId: request.params.task }),
-    );
-    const list = restOf(serving, "ListTaskPushNotificationConfigs");
-    app.get(path, { schema: { ...schema, params: taskPath } }, async (request, reply) =>
-      list(request, reply, request.params, { taskId: request.params.task }),
-    );
-    const get = restOf(serving, "GetTaskPushNotificationConfig");
-    app.get(`${path}/:config_id`, { schema: { ...schema, params: configPath } }, async (request, reply) =>
-      get(request, reply, request.params, { taskId: request.params.task, id: request.params.config_id }),
-    );
-    const remove = restOf(serving, "DeleteTaskPushNotificationConfig");
-    app.delete(`${path}/:config_id`, { schema: { ...schema, params: configPath } }, async (request, reply) =>
-      remove(request, reply, request.params, { taskId: request.params.task, id: request.params.config_id }),
-    );
-  };
-
-/** Assistants as agents of the A2A protocol, over JSON-RPC and REST. */
-export const createA2aRoutes =
-  (service: A2aService): RoutePlugin =>
-  async (app) => {
-    const serving = createServing(service);
-    await app.register(rpcRoutes(serving));
-    await app.register(cardRoutes(serving));
-    await app.register(taskRoutes(serving));
-    await app.register(pushRoutes(serving));
   };

@@ -2,8 +2,7 @@ import type { SendResult } from "../../engine/outbox/dispatcher.ts";
 import type { SentPush } from "../../engine/outbox/pushes.ts";
 import type { CallService } from "../calls/service.ts";
 import type { CardParts } from "./card.ts";
-import type { PushParts } from "./push-configs.ts";
-import type { PushSender } from "./push-sender.ts";
+import type { PushParts, PushSender } from "./pushes.ts";
 import type { Transports } from "./transports.ts";
 
 export interface A2aServiceParts extends Pick<CardParts, "security"> {
@@ -27,7 +26,7 @@ export const createA2aService = ({ calls, push, security }: A2aServiceParts) => 
     /** For the dispatcher of push notifications. */
     async sendPush(sent: SentPush, signal: AbortSignal): Promise<SendResult> {
       if (push === undefined) return { kind: "stopped" };
-      sender ??= import("./push-sender.ts").then(({ createPushSender }) => createPushSender(calls, push));
+      sender ??= import("./pushes.ts").then(({ createPushSender }) => createPushSender(calls, push));
       return await (
         await sender
       )(sent, signal);

@@ -1,5 +1,14 @@
-import { Role, TaskState, type Artifact, type Message, type Part, type Task as A2aTask } from "@a2a-js/sdk";
+import {
+  Role,
+  TaskState,
+  type Artifact,
+  type Message,
+  type Part,
+  type StreamResponse,
+  type Task as A2aTask,
+} from "@a2a-js/sdk";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import type { CallEvent } from "../calls/events.ts";
 import type { Interrupt } from "../calls/outcome.ts";
 import type { Task } from "../calls/tasks.ts";
 
@@ -33,12 +42,12 @@ const part = (content: NonNullable<Part["content"]>, metadata?: JsonObject): Par
   filename: "",
   mediaType: content.$case === "text" ? "text/plain" : "application/json",
 });
-export const textPart = (text: string, metadata?: JsonObject): Part =>
+const textPart = (text: string, metadata?: JsonObject): Part =>
   part({ $case: "text", value: text }, metadata);
 const dataPart = (value: JsonValue, metadata?: JsonObject): Part => part({ $case: "data", value }, metadata);
 
 /** The text of a message, or of its text blocks. */
-export const textOf = (content: JsonValue | undefined): string => {
+const textOf = (content: JsonValue | undefined): string => {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content
@@ -46,7 +55,7 @@ export const textOf = (content: JsonValue | undefined): string => {
     .join("");
 };
 
-export const isAgentMessage = (message: JsonValue | undefined): message is JsonObject =>
+const isAgentMessage = (message: JsonValue | undefined): message is JsonObject =>
   isJsonObject(message) && message.type === "ai";
 
 const agentMessage = ({ id, threadId }: Place, messageId: string, parts: Part[]): Message => ({
@@ -80,13 +89,13 @@ const historyOf = (task: Task, values: JsonObject, length = HISTORY_AT_MOST): Me
   return history;
 };
 
-export const artifact = (parts: Part[]): Artifact => ({
+const artifact = (parts: Part[]): Artifact => ({
   ...{ artifactId: ARTIFACT_ID, name: "Assistant Response", description: "", parts },
   ...{ metadata: undefined, extensions: [] },
 });
 
 /** The agent's last text, or the values of a completed graph without messages. Undefined if there is neither. */
-export const resultOf = (task: Task, values: JsonObject): Part | undefined => {
+const resultOf = (task: Task, values: JsonObject): Part | undefined => {
   const last = messagesOf(task, values).findLast(
     (message) => isAgentMessage(message) && textOf(message.content) !== "",
   );
@@ -102,7 +111,7 @@ const questionOf = ({ id, value }: Interrupt): Part => {
 };
 
 /** The status of a task, with its questions or its error. */
-export const statusOf = (task: Task): NonNullable<A2aTask["status"]> => {
+const statusOf = (task: Task): NonNullable<A2aTask["status"]> => {
   const { state, run, interrupts } = task;
   const says = (parts: Part[]): Message => agentMessage(task, `${run.run_id}:${state}`, parts);
   const message =
@@ -132,5 +141,66 @@ export const toA2aTask = (
     artifacts: result === undefined ? [] : [artifact([result])],
     history: values === undefined ? [] : historyOf(task, values, historyLength),
     metadata: undefined,
+  };
+};
+
+export const taskEvent = (task: A2aTask): StreamResponse => ({ payload: { $case: "task", value: task } });
+
+export const statusEvent = (task: Task): StreamResponse => ({
+  payload: {
+    $case: "statusUpdate",
+    value: { taskId: task.id, contextId: task.threadId, status: statusOf(task), metadata: undefined },
+  },
+});
+
+/** JSON gives chunks and whole messages the same type. Only chunks have `tool_call_chunks`. */
+const isChunk = (message: JsonObject): boolean => Object.hasOwn(message, "tool_call_chunks");
+
+/**
+ * The artifact of a task while its agent writes: each message replaces the former. Of messages that are written at
+ * once, the shown one stays until another is twice as long, so that neither mixes with the other or is sent too often.
+ */
+export const createArtifactUpdates = ({ id, threadId }: Pick<Task, "id" | "threadId">) => {
+  const texts = new Map<JsonValue | undefined, string>();
+  let shownId: JsonValue | undefined;
+  let shown = "";
+
+  const update = (content: Part, append: boolean, lastChunk: boolean): StreamResponse => ({
+    payload: {
+      $case: "artifactUpdate",
+      value: {
+        ...{ taskId: id, contextId: threadId, artifact: artifact([content]) },
+        ...{ append, lastChunk, metadata: undefined },
+      },
+    },
+  });
+
+  return {
+    /** Undefined for an event that adds no text of the agent. */
+    of({ event, data }: CallEvent): StreamResponse | undefined {
+      const [message] = event === "messages" && Array.isArray(data) ? data : [];
+      if (!isAgentMessage(message)) return undefined;
+      const added = textOf(message.content);
+      if (added === "") return undefined;
+      const { id } = message;
+      const before = texts.get(id);
+      const text = isChunk(message) ? (before ?? "") + added : added;
+      if (text === before) return undefined;
+      texts.set(id, text);
+      const isShown = before !== undefined && id === shownId;
+      if (before !== undefined && !isShown && text.length < 2 * shown.length) return undefined;
+      const append = isShown && isChunk(message);
+      shownId = id;
+      shown = text;
+      return update(textPart(append ? added : text), append, false);
+    },
+
+    /** Sends only what streaming has not sent. Undefined for a task without an artifact. */
+    last(task: Task, values: Parameters<typeof resultOf>[1]): StreamResponse | undefined {
+      const result = resultOf(task, values);
+      if (result === undefined) return undefined;
+      const isSent = result.content?.$case === "text" && result.content.value === shown;
+      return isSent ? update(textPart(""), true, true) : update(result, false, true);
+    },
   };
 };

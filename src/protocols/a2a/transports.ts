@@ -4,11 +4,8 @@ import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { LegacyJsonRpcTransportHandler, LegacyRestTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import {
   A2AError,
-  fromJsonRpcErrorResponse,
   RequestMalformedError,
-  restStatusFor,
   TaskNotFoundError,
-  toRestErrorBody,
   UnsupportedOperationError,
   VersionNotSupportedError,
 } from "@a2a-js/sdk/errors";
@@ -16,11 +13,10 @@ import { isLossOfAccess } from "../../access/auth/refusals.ts";
 import { lossOf } from "../../engine/events/transports/closing-event.ts";
 import type { EventReader, SentEvent } from "../../engine/events/transports/event-sink.ts";
 import { ThreadloomError } from "../../platform/domain/errors.ts";
-import { isJsonObject } from "../../platform/lib/json.ts";
 import type { CallService } from "../calls/service.ts";
 import { createAgents } from "./agent.ts";
 import type { CardParts } from "./card.ts";
-import type { PushParts } from "./push-configs.ts";
+import type { PushParts } from "./pushes.ts";
 import { StreamLostError, type AgentRequest, type Version } from "./request.ts";
 
 const INTERNAL_ERROR = -32603;
@@ -36,13 +32,6 @@ export interface RpcAnswer {
 
 /** `reader`: of a stream. */
 export type Answered = { answer: RpcAnswer } | { reader: EventReader };
-
-export interface Asked {
-  version: Version;
-  body: unknown;
-  /** Returns the form of an answer in a stream. */
-  write: (answer: RpcAnswer) => unknown;
-}
 
 /** Undefined for an error that is no answer of the protocol: the server's own errors, limits and missing rights. */
 const toA2aError = (error: unknown): A2AError | undefined => {
@@ -112,21 +101,6 @@ const waitingByDefault = (body: unknown): unknown => {
   return { ...(body as object), params: { ...params, configuration: { blocking: true, ...configuration } } };
 };
 
-/** The package keeps the first scheme of a configuration, and prints all to the console, however many there are. */
-const withOneScheme = (body: unknown): unknown => {
-  const { params } = (body ?? {}) as { params?: unknown };
-  if (!isJsonObject(params)) return body;
-  const { configuration } = params;
-  const given = isJsonObject(configuration) ? configuration : params;
-  const { pushNotificationConfig: config } = given;
-  if (!isJsonObject(config) || !isJsonObject(config.authentication)) return body;
-  const { schemes } = config.authentication;
-  if (!Array.isArray(schemes) || schemes.length < 2) return body;
-  const authentication = { ...config.authentication, schemes: schemes.slice(0, 1) };
-  const cut = { ...given, pushNotificationConfig: { ...config, authentication } };
-  return { ...(body as object), params: given === params ? cut : { ...params, configuration: cut } };
-};
-
 const transportOf = (version: Version) =>
   version === "0.3"
     ? { open: LegacyJsonRpcTransportHandler, toError: LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError }
@@ -142,7 +116,7 @@ export const createTransports = (
   const readerOf = (
     first: IteratorResult<RpcAnswer, unknown>,
     items: AsyncIterator<RpcAnswer, unknown>,
-    { write, onError }: { write: Asked["write"]; onError: (error: unknown) => RpcAnswer | "lost" },
+    onError: (error: unknown) => RpcAnswer | "lost",
   ): EventReader => {
     let seq = 0;
     let isOver = false;
@@ -150,7 +124,7 @@ export const createTransports = (
     let wake: (() => void) | undefined;
     const closed = new Promise<"closed">((resolve) => (wake = () => resolve("closed")));
     const sent = (answer: RpcAnswer): SentEvent[] => [
-      { seq: (seq += 1), event: "message", data: JSON.stringify(write(answer)) },
+      { seq: (seq += 1), event: "message", data: JSON.stringify(answer) },
     ];
     return {
       async next() {
@@ -177,7 +151,7 @@ export const createTransports = (
 
   return {
     /** The answer to a request of JSON-RPC. Throws errors that are no answer of the protocol. */
-    async call({ version, body, write }: Asked, request: AgentRequest): Promise<Answered> {
+    async call(version: Version, body: unknown, request: AgentRequest): Promise<Answered> {
       let fault: { error: unknown } | undefined;
       const handler = translated(agents.handlerOf(request, version), (error) => (fault ??= { error }));
       const { open: Transport, toError } = transportOf(version);
@@ -187,7 +161,7 @@ export const createTransports = (
         return { jsonrpc: "2.0", id: idIn(body), error: toError(error) };
       };
       const answer = await new Transport(handler).handle(
-        (version === "0.3" ? withOneScheme(waitingByDefault(body)) : body) as Record<string, unknown>,
+        (version === "0.3" ? waitingByDefault(body) : body) as Record<string, unknown>,
         new ServerCallContext({ requestedVersion: version }),
       );
       if (fault !== undefined) throw fault.error;
@@ -199,7 +173,7 @@ export const createTransports = (
           if (error instanceof StreamLostError) return "lost";
           return refused(error);
         };
-        return { reader: readerOf(first, items, { write, onError }) };
+        return { reader: readerOf(first, items, onError) };
       } catch (error) {
         return { answer: refused(error) };
       }
@@ -211,18 +185,6 @@ export const createTransports = (
         `A2A ${asked.slice(0, 20)} is not supported; the versions are 0.3 and 1.0.`,
       );
       return { jsonrpc: "2.0", id: idIn(body), error: JsonRpcTransportHandler.mapToJSONRPCError(error) };
-    },
-
-    /** A refusal in the form of the REST binding. Undefined for a result. */
-    restRefusalOf({ error, id }: RpcAnswer): { status: number; body: unknown } | undefined {
-      if (error === undefined) return undefined;
-      const known = fromJsonRpcErrorResponse({
-        jsonrpc: "2.0",
-        id,
-        error: error as { code: number; message: string },
-      });
-      const status = restStatusFor(known);
-      return { status, body: toRestErrorBody(known, status) };
     },
 
     /** For a client without a version both dialects in one card, as the package serves it. */

@@ -4,14 +4,13 @@ import {
   ClientFactory,
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
-  RestTransportFactory,
   type Client,
 } from "@a2a-js/sdk/client";
 import { newId } from "../../../src/platform/lib/ids.ts";
 
 /** The official client in each of its dialects. */
 
-export const DIALECTS = ["JSONRPC 1.0", "HTTP+JSON 1.0", "JSONRPC 0.3"] as const;
+export const DIALECTS = ["JSONRPC 1.0", "JSONRPC 0.3"] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
 /** Finds the agent by the address of the assistant, as a client that knows nothing else. */
@@ -33,10 +32,7 @@ export const clientOf = async (
   );
   const legacyCompat = { enabled: version === "0.3" };
   const factory = new ClientFactory({
-    transports: [
-      new JsonRpcTransportFactory({ fetchImpl, legacyCompat }),
-      new RestTransportFactory({ fetchImpl, legacyCompat }),
-    ],
+    transports: [new JsonRpcTransportFactory({ fetchImpl, legacyCompat })],
   });
   return await factory.createFromAgentCard(
     AgentCard.fromJSON({ ...(AgentCard.toJSON(card) as object), supportedInterfaces }),
@@ -105,5 +101,5 @@ export const assembled = (events: readonly StreamResponse["payload"][]): string 
 export const errorOf = async (call: Promise<unknown>): Promise<string | undefined> =>
   await call.then(
     () => undefined,
-    (error: unknown) => (error as Error).name.replace(/^(JsonRpc|Rest)/, ""),
+    (error: unknown) => (error as Error).name.replace(/^JsonRpc/, ""),
   );

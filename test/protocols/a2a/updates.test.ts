@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StreamResponse } from "@a2a-js/sdk";
-import { createArtifactUpdates } from "../../../src/protocols/a2a/updates.ts";
+import { createArtifactUpdates } from "../../../src/protocols/a2a/tasks.ts";
 import { assembled } from "./clients.ts";
 
 /** The artifact that a client sees while several models write at once. */
