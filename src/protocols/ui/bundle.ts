@@ -144,8 +144,8 @@ const sharing = (packages: readonly string[]): Plugin => ({
  */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(`./${basename(file)}`)};
-const names = Object.keys(components);
-const render = (name, shadowRootId) => {
+export const names = Object.keys(components);
+export const render = (name, shadowRootId) => {
   const root = document.getElementById(shadowRootId)?.shadowRoot;
   if (root == null) return;
   const component = Object.hasOwn(components, name) ? components[name] : undefined;
