@@ -73,7 +73,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     "once for each shape of a graph and process, not for each run",
   ],
   [/threadloom"?\."?crons/, "crons, which are common to all threads"],
-  [/^with recursive busy as/, "takes deliveries of the outbox, each of which belongs to a run"],
+  [/^with busy_receivers as/, "takes deliveries of the outbox, each of which belongs to a run"],
   [
     /^with forgotten as .* insert into threadloom\.deliveries/,
     "a run with a webhook: its end and its delivery are one statement",
