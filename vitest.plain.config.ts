@@ -18,9 +18,7 @@ export default defineConfig({
     exclude: [...ordinary.exclude, ...WITH_MODULES_REPLACED, "test/engine/outbox/**"],
     env: {
       ...ordinary.env,
-      DATABASE_LISTEN: "false",
-      DATABASE_ADVISORY_LOCKS: "false",
-      DATABASE_SESSIONS: "false",
+      DATABASE_PLAIN: "true",
     },
     teardownTimeout: 60_000,
     // As in vitest.config.ts: here they wait even longer.

@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { commandLogger } from "./command-logger.ts";
-import { assertOneDatabase, unusedDataWarning } from "../platform/config/database-options.ts";
-import { encryptionOf } from "../platform/config/encryption-options.ts";
-import { objectStoreOf } from "../platform/config/object-store-options.ts";
+import { assertOneDatabase, unusedDataWarning } from "../platform/config/options.ts";
+import { encryptionOf } from "../platform/config/options.ts";
+import { objectStoreOf } from "../platform/config/options.ts";
 import {
   graphConfigFileOf,
   mergeEnvironments,
@@ -50,7 +50,7 @@ const completed = async (flags: DatabaseFlags, environment: Environment): Promis
   return mergeEnvironments(project.environment, environment);
 };
 
-const ENCRYPTION_NAMES = ["encryptionKeys", "encryptionFallbackKeys", "encryptedMetadataKeys"] as const;
+const ENCRYPTION_NAMES = ["encryptionKeys", "encryptedMetadataKeys"] as const;
 
 const ownEncryption = (environment: Environment) =>
   encryptionOf(resolveOptions(ENCRYPTION_NAMES, {}, environment));
@@ -84,7 +84,7 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
   const environment = databaseUrl === undefined ? given : { ...given, DATABASE_DIRECT_URL: "" };
   if (databaseUrl === undefined) assertOneDatabase(environment);
   const options = resolveOptions(
-    ["databaseUrl", "databaseDirectUrl", "databaseSchema", "databaseAdvisoryLocks", "dataFolder"],
+    ["databaseUrl", "databaseDirectUrl", "databaseSchema", "databasePlain", "dataFolder"],
     { databaseUrl, databaseSchema, dataFolder: data },
     environment,
   );
@@ -94,7 +94,7 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
     environment,
     url,
     schema: options.databaseSchema,
-    advisoryLocks: options.databaseAdvisoryLocks,
+    advisoryLocks: !options.databasePlain,
     dataFolder: resolve(options.dataFolder),
     warning: unusedDataWarning(data !== undefined, url),
   };

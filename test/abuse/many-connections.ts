@@ -19,8 +19,8 @@ const CONNECTIONS: Record<Kind, number> = {
 /** Seconds after which each kind must be closed by the server's defaults, and the time for noticing that. */
 const GONE_AFTER: Record<Kind, number> = {
   idle: 72, // KEEP_ALIVE_SECONDS
-  "slow headers": 20, // HEADERS_TIMEOUT_SECONDS
-  "slow bodies": 60, // REQUEST_TIMEOUT_SECONDS
+  "slow headers": 20, // headersTimeoutSeconds
+  "slow bodies": 60, // requestTimeoutSeconds
   "slow readers": 60, // src/http/limits/connections.ts
 };
 const LOOKS_SECONDS = 25;

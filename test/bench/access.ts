@@ -15,11 +15,8 @@ export const AUTH_CONFIG = join(import.meta.dirname, "graphs/langgraph-auth.json
 const KEY = "benchmark-benchmark-benchmark";
 
 const counted = (limit: string): Record<string, string> => ({
-  RATE_LIMIT_READS: limit,
-  RATE_LIMIT_SEARCHES: limit,
-  RATE_LIMIT_WRITES: limit,
+  RATE_LIMIT_REQUESTS: limit,
   RATE_LIMIT_RUNS: limit,
-  RATE_LIMIT_STREAMS: limit,
 });
 /** The environment of a server that counts no requests. */
 export const UNLIMITED = { ...counted("0"), STREAMS_PER_CALLER: "0" };

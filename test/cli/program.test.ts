@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
-import { helpText } from "../../src/platform/config/help.ts";
+import { helpText } from "../../src/cli/server-flags.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
 import { serverVersion } from "../../src/platform/lib/package-versions.ts";
 
@@ -77,13 +77,13 @@ test("the help of dev shows dev's own defaults", async () => {
 
 test.each(["dev", "start"])("the help of %s lists the environment only on request", async (name) => {
   const { out } = await within(name, "--help");
-  expect(out).not.toContain("RATE_LIMIT_READS");
+  expect(out).not.toContain("RATE_LIMIT_REQUESTS");
   expect(out.split("\n").length).toBeLessThan(40);
   expect(out).toContain("--help --environment");
   expect((await within(name, "-h")).out).toBe(out);
   const { code, out: whole } = await within(name, "--help", "--environment");
   expect(code).toBe(0);
-  expect(whole).toContain("  RATE_LIMIT_READS ");
+  expect(whole).toContain("  RATE_LIMIT_REQUESTS ");
   expect(await within(name, "--environment")).toEqual({ code: 0, out: whole, stderr: "" });
 });
 

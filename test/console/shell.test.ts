@@ -230,11 +230,6 @@ describe("the page at /console", () => {
     }
   };
 
-  test("is gone with --no-console", async () => {
-    expect(await statusOf({})).toBe(200);
-    expect(await statusOf({ noConsole: true })).toBe(404);
-  });
-
   test("is never served from a cache of another version, nor is a file that a version lacks", async () => {
     const server = await startTestServer({});
     try {

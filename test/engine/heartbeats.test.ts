@@ -53,7 +53,7 @@ const beats = (server: TestServer) =>
   );
 
 describe("a blocked event loop", () => {
-  const LEASES = { LEASE_SECONDS: "6", HEARTBEAT_SECONDS: "0.4", SWEEP_SECONDS: "0.3" };
+  const LEASES = { LEASE_SECONDS: "6" };
   /** This process answers and looks for lost runs, while another process executes them and is blocked. */
   const startPair = async (environment: Record<string, string>) => {
     const server = await start({ role: "api", leaseSeconds: 6, heartbeatSeconds: 0.4, sweepSeconds: 0.3 });

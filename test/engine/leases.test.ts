@@ -169,13 +169,13 @@ describe("a lease", () => {
 
 describe("a run's time", () => {
   test.each(["sleep", "stubborn"])("is limited: %s ends as timeout with an error", async (assistant_id) => {
-    const server = await start({ runTimeoutSecondsByGraph: new Map([[assistant_id, 0.5]]) });
+    const server = await start({ runTimeoutSeconds: 1.5 });
     const api = apiOf(server);
     const threadId = await api.aThread();
     const events = await readStream(`${server.url}/threads/${threadId}/runs/stream`, {
-      body: { assistant_id, input: { milliseconds: 3_000 }, stream_mode: "custom" },
+      body: { assistant_id, input: { milliseconds: 9_000 }, stream_mode: "custom" },
     });
-    const failure = { error: "RunTimeoutError", message: expect.stringContaining("0.5 seconds") };
+    const failure = { error: "RunTimeoutError", message: expect.stringContaining("1.5 seconds") };
     expect(dataOf(events, "error")).toEqual([failure]);
     const [run] = await api.runs(threadId);
     expect(run).toMatchObject({ status: "timeout" });

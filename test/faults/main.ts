@@ -53,8 +53,6 @@ const SCENARIOS: Scenario[] = [
     environment: {
       BLOCKED_LOOP_SECONDS: "3",
       LEASE_SECONDS: "3",
-      HEARTBEAT_SECONDS: "0.5",
-      SWEEP_SECONDS: "0.5",
     },
   }),
   harmfulRuns({

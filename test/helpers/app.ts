@@ -8,8 +8,7 @@ import { IS_ENCRYPTED, TEST_KEYS } from "./encryption.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 
 /** `npm run test:plain` has the accelerators off. */
-export const IS_PLAIN = process.env.DATABASE_LISTEN === "false";
-const isOn = (name: string): boolean => process.env[name] !== "false";
+export const IS_PLAIN = process.env.DATABASE_PLAIN === "true";
 
 /** The defaults of tests: one process with all roles, on a free port, with short intervals. */
 const TEST_CONFIG: Config = {
@@ -27,11 +26,11 @@ const TEST_CONFIG: Config = {
   databasePoolSize: 10,
   databasePreparedStatements: true,
   databaseSchema: "threadloom",
-  databaseListen: isOn("DATABASE_LISTEN"),
-  databaseAdvisoryLocks: isOn("DATABASE_ADVISORY_LOCKS"),
-  databaseSessions: isOn("DATABASE_SESSIONS"),
+  databasePlain: IS_PLAIN,
+  databaseListen: !IS_PLAIN,
+  databaseAdvisoryLocks: !IS_PLAIN,
+  databaseSessions: !IS_PLAIN,
   encryptionKeys: IS_ENCRYPTED ? TEST_KEYS : [],
-  encryptionFallbackKeys: [],
   encryptedMetadataKeys: [],
   objectStoreUrl: undefined,
   objectStoreEndpoint: undefined,
@@ -44,11 +43,7 @@ const TEST_CONFIG: Config = {
   webhookSecrets: [],
   webhookRetentionSeconds: 3_600,
   apiKeys: [],
-  apiKeysFile: undefined,
   unsafeNoAuth: false,
-  noConsole: false,
-  unsafeIgnoreAuth: false,
-  hostedMetricNames: false,
   logLevel: "trace",
   logFormat: "json",
   logContents: false,
@@ -56,6 +51,7 @@ const TEST_CONFIG: Config = {
   allowedHosts: [],
   bodyLimitBytes: 4 * 1024 * 1024,
   bodyElementsAtMost: 250_000,
+  requestsPerMinute: 3_000,
   readsPerMinute: 3_000,
   searchesPerMinute: 600,
   writesPerMinute: 1_200,
@@ -80,12 +76,10 @@ const TEST_CONFIG: Config = {
   requestTimeoutSeconds: 60,
   keepAliveSeconds: 72,
   runTimeoutSeconds: 3_600,
-  runTimeoutSecondsByGraph: new Map(),
   recursionLimitMax: 10_000,
   shutdownGraceSeconds: 1,
   eventRetentionSeconds: 600,
   traces: "all",
-  telemetryContents: false,
   traceRetentionSeconds: 604_800,
   usageRetentionSeconds: 34_560_000,
   leaseSeconds: 10,

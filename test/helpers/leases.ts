@@ -6,11 +6,7 @@ import { query } from "./query.ts";
  */
 export const PATIENT_LEASES = { leaseSeconds: 10, heartbeatSeconds: 0.5, sweepSeconds: 0.3 };
 /** The same for processes of their own. */
-export const PATIENT_LEASES_ENVIRONMENT = {
-  LEASE_SECONDS: String(PATIENT_LEASES.leaseSeconds),
-  HEARTBEAT_SECONDS: String(PATIENT_LEASES.heartbeatSeconds),
-  SWEEP_SECONDS: String(PATIENT_LEASES.sweepSeconds),
-};
+export const PATIENT_LEASES_ENVIRONMENT = { LEASE_SECONDS: String(PATIENT_LEASES.leaseSeconds) };
 
 /** Ends all leases, when every server that executes runs is dead or stopped. */
 export const endLeases = async (of: { connectionString: string }): Promise<void> => {

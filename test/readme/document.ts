@@ -1,11 +1,11 @@
 import type { Option } from "../../src/platform/config/option.ts";
-import { DATABASE_OPTIONS } from "../../src/platform/config/database-options.ts";
-import { ENCRYPTION_OPTIONS } from "../../src/platform/config/encryption-options.ts";
-import { OBJECT_STORE_OPTIONS } from "../../src/platform/config/object-store-options.ts";
-import { EXECUTION_OPTIONS } from "../../src/platform/config/execution-options.ts";
-import { LIMIT_OPTIONS } from "../../src/platform/config/limit-options.ts";
+import { DATABASE_OPTIONS } from "../../src/platform/config/options.ts";
+import { ENCRYPTION_OPTIONS } from "../../src/platform/config/options.ts";
+import { OBJECT_STORE_OPTIONS } from "../../src/platform/config/options.ts";
+import { EXECUTION_OPTIONS } from "../../src/platform/config/run-options.ts";
+import { LIMIT_OPTIONS } from "../../src/platform/config/run-options.ts";
 import { OPTIONS } from "../../src/platform/config/options.ts";
-import { WEBHOOK_OPTIONS } from "../../src/platform/config/webhook-options.ts";
+import { WEBHOOK_OPTIONS } from "../../src/platform/config/options.ts";
 
 /** A command in a section of a page, and its documented output. */
 export interface Step {

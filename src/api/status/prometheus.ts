@@ -112,17 +112,5 @@ export const toPrometheus = async (metrics: Metrics, { counted, info, role }: Se
   writeProcess(snapshot, metrics);
   writeCounts(snapshot, metrics);
   writeServer(snapshot, metrics);
-  const text = await Registry.merge([snapshot.registry, counted.registry]).metrics();
-  if (counted.hosted === undefined) return text;
-  const { queue, workers, database } = metrics;
-  const hosted = await counted.hosted.text({
-    runs: queue && { pending: queue.num_pending, running: queue.num_running },
-    workers,
-    pool: {
-      max: database.connections_max,
-      size: database.connections,
-      available: database.idle_connections,
-    },
-  });
-  return text + hosted;
+  return await Registry.merge([snapshot.registry, counted.registry]).metrics();
 };

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { optionsText } from "../../platform/config/help.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
@@ -8,7 +7,7 @@ import { fileExists } from "../../platform/lib/file-exists.ts";
 import { DEFAULTS } from "../dev/defaults.ts";
 import { isAttended, onOpening } from "../dev/opening.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
-import { flagsOf, onServer } from "../server-flags.ts";
+import { flagsOf, optionsText, onServer } from "../server-flags.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 const NO_CONFIG = (path: string): string =>

@@ -2,14 +2,13 @@ import { dirname } from "node:path";
 import { version } from "node:process";
 import { Command, InvalidArgumentError } from "commander";
 import { parseConfig, type Config } from "../../platform/config/config.ts";
-import { misspeltVariables } from "../../platform/config/misspelt-variables.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, mergeEnvironments, type Environment } from "../../platform/config/resolve.ts";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
 import { commandLogger } from "../command-logger.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { checkAccess } from "../doctor/access.ts";
-import { checkText, fail, ok, warn, type Check } from "../doctor/checks.ts";
+import { checkText, fail, ok, type Check } from "../doctor/checks.ts";
 import { checkDatabase } from "../doctor/database.ts";
 import { checkGraphs, checkProjectParts } from "../doctor/loading.ts";
 import { checkPort } from "../doctor/port.ts";
@@ -71,8 +70,6 @@ async function* checksOf(
     yield fail("Options", error.message, "Set it right, in the environment or as a flag.");
     return;
   }
-  const misspelt = misspeltVariables(place.environment);
-  if (misspelt !== undefined) yield warn("Environment", misspelt, "Correct the names, if they were meant.");
   const { checks: found, hasStoredKeys } = await checkDatabase(place, logger);
   yield* found;
   if (!found.some(({ name, level }) => name === "Database" && level === "fail"))

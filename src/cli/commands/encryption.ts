@@ -21,7 +21,7 @@ Examples:
   $ threadloom encryption rotate
   $ threadloom encryption forget Ab3_x9
 
-It takes LANGGRAPH_AES_KEY, LANGGRAPH_AES_FALLBACK_KEYS and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do. Servers
+It takes LANGGRAPH_AES_KEY and LANGGRAPH_AES_JSON_KEYS from the environment, as servers do. Servers
 may run meanwhile. To replace an old key by a new one:
   1. restart all servers with LANGGRAPH_AES_KEY=old,new     2. restart them with LANGGRAPH_AES_KEY=new,old
   3. rotate                                                 4. forget the old key, then restart without it

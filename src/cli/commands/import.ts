@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { databaseName } from "../banner.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
-import { isPostgresUrl } from "../../platform/config/database-options.ts";
+import { isPostgresUrl } from "../../platform/config/options.ts";
 import { OPTIONS } from "../../platform/config/options.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";

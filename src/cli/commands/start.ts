@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { helpText } from "../../platform/config/help.ts";
-import { flagsOf, onServer } from "../server-flags.ts";
+import { flagsOf, helpText, onServer } from "../server-flags.ts";
 import type { CreateCommand } from "./command.ts";
 
 export const createStart: CreateCommand = () => {

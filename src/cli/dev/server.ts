@@ -23,8 +23,8 @@ import { missingFiles } from "./missing-files.ts";
 import { createReloadLog, type ReloadLog } from "./reload-log.ts";
 import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 
-/** `start` removes these from the environment, so a reload must not add them again. */
-const KEPT_FROM_GRAPHS = new Set(["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]);
+/** `start` removes this variable from the environment, so a reload must not add it again. */
+const KEPT_FROM_GRAPHS = "LANGGRAPH_AES_KEY";
 const FILES_NAMED = 3;
 const LOADING_MS = 120_000;
 
@@ -50,7 +50,7 @@ const readBasis = async ({ flags, given, configFile }: Surroundings): Promise<Ba
 const setEnvironment = (given: Environment, before: Basis, now: Basis): void => {
   for (const name of Object.keys(before.project.environment))
     if ((given[name] ?? "") === "") delete process.env[name];
-  const shown = Object.entries(now.project.environment).filter(([name]) => !KEPT_FROM_GRAPHS.has(name));
+  const shown = Object.entries(now.project.environment).filter(([name]) => name !== KEPT_FROM_GRAPHS);
   Object.assign(process.env, mergeEnvironments(Object.fromEntries(shown), process.env));
 };
 

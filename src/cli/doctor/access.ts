@@ -7,18 +7,17 @@ interface Doors {
   hasAuth: boolean;
 }
 
-const waysOf = ({ apiKeys, unsafeIgnoreAuth }: Config, { hasStoredKeys, hasAuth }: Doors): string[] => [
+const waysOf = ({ apiKeys }: Config, { hasStoredKeys, hasAuth }: Doors): string[] => [
   ...(apiKeys.length > 0 ? ["API_KEYS"] : []),
   ...(hasStoredKeys ? ["API keys in the database"] : []),
-  ...(hasAuth && !unsafeIgnoreAuth ? ["auth of langgraph.json"] : []),
+  ...(hasAuth ? ["auth of langgraph.json"] : []),
 ];
 
 export const checkAccess = (config: Config, doors: Doors): Check => {
   const ways = waysOf(config, doors);
-  const hasAuth = doors.hasAuth && !config.unsafeIgnoreAuth;
   const make = "Make one with 'threadloom keys create --name admin --scopes admin'.";
   try {
-    assertMayListen(config, { hasStoredKeys: doors.hasStoredKeys, hasAuth });
+    assertMayListen(config, doors);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     return fail("Access", `a start on ${config.host} is refused: there are no API keys`, make);

@@ -14,7 +14,7 @@ export const checkSessions = async (config: Config): Promise<Check[]> => {
   if (databaseUrl === undefined) return [];
   const accelerators = acceleratorsOf(config);
   if (!accelerators.advisoryLocks || !accelerators.sessions)
-    return [ok(NAME, "not checked, because of DATABASE_ADVISORY_LOCKS or DATABASE_SESSIONS")];
+    return [ok(NAME, "not checked, because of DATABASE_PLAIN")];
   const addresses = {
     connectionString: databaseUrl,
     directConnectionString: databaseDirectUrl,

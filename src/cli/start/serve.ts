@@ -137,7 +137,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
   // Read again, because `env` may have set variables that change other keys.
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
   // Graphs must not see the keys.
-  for (const name of ["LANGGRAPH_AES_KEY", "LANGGRAPH_AES_FALLBACK_KEYS"]) delete process.env[name];
+  delete process.env["LANGGRAPH_AES_KEY"];
   if (project.namesEncryption) throw ownEncryption(`encryption of ${project.path}`);
   const pretty = config.logFormat === "pretty";
   // `dev` stops when its reader is gone (`| head`); a server continues.

@@ -32,7 +32,7 @@ export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): Atte
     const bounded = (): string => {
       const text = data();
       if (text.length <= charactersAtMost) return text;
-      throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost, "EVENT_MAX_MB");
+      throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost);
     };
     sink.emit(event, bounded, checkpoint);
   },

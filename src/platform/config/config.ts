@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
-import { assertOneDatabase } from "./database-options.ts";
-import { list } from "./option.ts";
-import { OPTIONS, type Config, type OptionName } from "./options.ts";
+import { assertOneDatabase, OPTIONS, type Config, type OptionName } from "./options.ts";
+import { CONSTANTS, derivedFrom } from "./run-options.ts";
 import { StartError } from "../domain/errors.ts";
 import { projectKeysIn } from "./project-keys.ts";
 import { resolveOptions, type Environment, type FlagNames, type Flags, type Resolved } from "./resolve.ts";
@@ -26,33 +24,14 @@ export const ownEncryption = (where: string): StartError =>
   );
 
 const assertRelations = (config: Config): void => {
-  if (config.leaseSeconds <= 2 * config.heartbeatSeconds) {
-    throw new StartError(
-      `LEASE_SECONDS (${config.leaseSeconds}) must be more than twice HEARTBEAT_SECONDS ` +
-        `(${config.heartbeatSeconds}): one late heartbeat must not cost a lease.`,
-    );
-  }
   if (config.blockedLoopSeconds !== 0 && config.blockedLoopSeconds < config.leaseSeconds) {
     throw new StartError(
       `BLOCKED_LOOP_SECONDS (${config.blockedLoopSeconds}) must be 0 or at least LEASE_SECONDS ` +
         `(${config.leaseSeconds}): a loop that is blocked for less than a lease keeps its runs anyway.`,
     );
   }
-  if (config.headersTimeoutSeconds > config.requestTimeoutSeconds) {
-    throw new StartError(
-      `HEADERS_TIMEOUT_SECONDS (${config.headersTimeoutSeconds}) must be no more than REQUEST_TIMEOUT_SECONDS ` +
-        `(${config.requestTimeoutSeconds}): the headers are a part of the request.`,
-    );
-  }
-  if (config.encryptionKeys.length === 0) {
-    const { encryptionFallbackKeys, encryptedMetadataKeys } = config;
-    const [name] = [
-      ...(encryptionFallbackKeys.length > 0 ? ["LANGGRAPH_AES_FALLBACK_KEYS"] : []),
-      ...(encryptedMetadataKeys.length > 0 ? ["LANGGRAPH_AES_JSON_KEYS"] : []),
-    ];
-    if (name !== undefined)
-      throw new StartError(`${name} needs a LANGGRAPH_AES_KEY beside it, which encrypts.`);
-  }
+  if (config.encryptionKeys.length === 0 && config.encryptedMetadataKeys.length > 0)
+    throw new StartError("LANGGRAPH_AES_JSON_KEYS needs a LANGGRAPH_AES_KEY beside it, which encrypts.");
   if (config.databaseDirectUrl !== undefined && config.databaseUrl === undefined) {
     throw new StartError(
       "DATABASE_DIRECT_URL needs a DATABASE_URL beside it: the way past a pooler to that database.",
@@ -91,17 +70,6 @@ const BLOCKED_SERVER_SECONDS = 60;
 const usualBlockedLoopSeconds = ({ graphProcesses, leaseSeconds }: Resolved): number =>
   Math.max(graphProcesses === 0 ? BLOCKED_SERVER_SECONDS : BLOCKED_GRAPH_PROCESS_SECONDS, leaseSeconds);
 
-const keysIn = (path: string): string[] => {
-  let keys: string[];
-  try {
-    keys = list(readFileSync(path, "utf8"));
-  } catch (error) {
-    throw new StartError(`API_KEYS_FILE can't be read: ${(error as Error).message}.`, { cause: error });
-  }
-  if (keys.length === 0) throw new StartError(`API_KEYS_FILE (${path}) holds no key; write one per line.`);
-  return keys;
-};
-
 /**
  * Returns a frozen object.
  * `terminal`: whether the log goes to a terminal.
@@ -114,13 +82,13 @@ export const parseConfig = (
 ): Config => {
   if (flags.databaseUrl === undefined) assertOneDatabase(environment);
   const given = resolveOptions(Object.keys(OPTIONS) as OptionName[], flags, environment, flagNames);
-  const keyFile = given.apiKeysFile;
   const config: Config = {
     ...given,
+    ...CONSTANTS,
+    ...derivedFrom(given),
     projectKeys: projectKeysIn(environment),
     logFormat: given.logFormat ?? (terminal ? "pretty" : "json"),
     blockedLoopSeconds: given.blockedLoopSeconds ?? usualBlockedLoopSeconds(given),
-    apiKeys: Object.freeze([...given.apiKeys, ...(keyFile === undefined ? [] : keysIn(keyFile))]),
   };
   assertRelations(config);
   return Object.freeze(config);

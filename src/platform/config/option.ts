@@ -46,14 +46,6 @@ export const seconds = (from: number, to: number) => ({
   expected: `a number of seconds from ${from} to ${to}`,
   schema: z.string().pipe(z.coerce.number<string>().min(from).max(to)),
 });
-/** Converts to bytes. */
-export const megabytes = (from: number, to: number) => ({
-  expected: `a number of megabytes from ${from} to ${to}`,
-  schema: z
-    .string()
-    .pipe(z.coerce.number<string>().min(from).max(to))
-    .transform((number) => Math.round(number * BYTES_PER_MEGABYTE)),
-});
 export const byGraph = (unit: "seconds" | "runs", example: string, from: number, to: number) => ({
   expected: `a list like ${example} of graph ids and ${unit === "runs" ? "whole " : ""}numbers of ${unit} from ${from} to ${to}`,
   schema: z.string().transform((textOfAll, context) => {

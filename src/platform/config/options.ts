@@ -1,23 +1,206 @@
 import { z } from "zod";
+import { addressesOf } from "../database/addresses.js";
+import type { ObjectStoreSetup } from "../database/object-store.ts";
+import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { storableConfig } from "../domain/json-schemas.ts";
-import type { ProjectKeys } from "./project-keys.ts";
-import { WEBHOOK_OPTIONS } from "./webhook-options.ts";
-import { DATABASE_OPTIONS } from "./database-options.ts";
-import { ENCRYPTION_OPTIONS } from "./encryption-options.ts";
-import { OBJECT_STORE_OPTIONS } from "./object-store-options.ts";
-import { EXECUTION_OPTIONS } from "./execution-options.ts";
-import { LIMIT_OPTIONS } from "./limit-options.ts";
+import { StartError } from "../domain/errors.ts";
+import { parseKeys } from "../encryption/keys.ts";
+import type { EncryptionSetup } from "../encryption/setup.ts";
 import {
   BYTES_PER_MEGABYTE,
   commaSeparated,
   flag,
+  list,
   oneOf,
+  seconds,
   text,
   wholeNumber,
   type Option,
   type Options,
   type ValuesOf,
 } from "./option.ts";
+import type { ProjectKeys } from "./project-keys.ts";
+import { EXECUTION_OPTIONS, LIMIT_OPTIONS, type CONSTANTS, type derivedFrom } from "./run-options.ts";
+
+export const isPostgresUrl = (value: string): boolean =>
+  addressesOf(value).length === 1 &&
+  URL.canParse(value) &&
+  ["postgres:", "postgresql:"].includes(new URL(value).protocol);
+
+const arePostgresUrls = (value: string): boolean => addressesOf(value).every(isPostgresUrl);
+
+export const DATABASE_OPTIONS = {
+  databaseUrl: {
+    environment: ["DATABASE_URL", "DATABASE_URLS", "DATABASE_URI", "POSTGRES_URI"],
+    secret: true,
+    expected: "a URL like postgresql://user:password@host:5432/database",
+    schema: z.string().refine(arePostgresUrls).optional(),
+    description:
+      "PostgreSQL to use: postgresql://user:password@host:5432/database. Several addresses, separated by commas, lead to a primary and its standbys. Not set: an embedded PostgreSQL.",
+  },
+  databaseDirectUrl: {
+    environment: ["DATABASE_DIRECT_URL"],
+    secret: true,
+    expected: "a URL like postgresql://user:password@host:5432/database",
+    schema: z.string().refine(arePostgresUrls).optional(),
+    description: "The same database past a transaction pooler (docs/scaling.md).",
+  },
+  databaseWaitSeconds: {
+    environment: ["DATABASE_WAIT_SECONDS"],
+    default: "60",
+    ...seconds(0, 3_600),
+    description:
+      "Seconds that a start waits for an unreachable database. Errors such as a wrong password end the start at once.",
+  },
+  /** Excludes the connections of the listener and the heartbeat. */
+  databasePoolSize: {
+    environment: ["DATABASE_POOL_SIZE", "LANGGRAPH_POSTGRES_POOL_MAX_SIZE"],
+    default: "20",
+    ...wholeNumber(2, 1_000),
+    description: "Most database connections of this process and its graph processes together.",
+  },
+  databasePreparedStatements: {
+    environment: ["DATABASE_PREPARED_STATEMENTS"],
+    default: "true",
+    ...flag,
+    description: "false: for a transaction pooler without prepared statements.",
+  },
+  databaseSchema: {
+    environment: ["DATABASE_SCHEMA"],
+    default: DEFAULT_SCHEMA,
+    expected: "a name of at most 40 lower case letters, digits and _ that does not begin with a digit or pg_",
+    schema: z.string().refine(isSchemaName),
+    description:
+      "Schema of the tables, created at the first start. Deployments can share a database, each with its own schema.",
+  },
+  databasePlain: {
+    environment: ["DATABASE_PLAIN"],
+    default: "false",
+    ...flag,
+    description:
+      "true: for a database without LISTEN, without advisory locks, or whose pg_stat_activity does not list all sessions. " +
+      "Processes then poll, and only an expired lease shows a dead server.",
+  },
+} satisfies Options;
+
+/** @throws StartError if both names are set, and name different databases */
+export const assertOneDatabase = ({
+  DATABASE_URL: one,
+  DATABASE_URLS: several,
+}: Readonly<Record<string, string | undefined>>): void => {
+  if (one && several && one !== several)
+    throw new StartError("DATABASE_URL and DATABASE_URLS differ. Set one of them.");
+};
+
+export const unusedDataWarning = (
+  namesFolder: boolean,
+  databaseUrl: string | undefined,
+): string | undefined =>
+  namesFolder && databaseUrl !== undefined
+    ? "The database is not in --data: it is named by its address, as by DATABASE_URL. Only schemas of graphs are kept there."
+    : undefined;
+
+/** Base64. */
+const KEYS = {
+  expected: "keys of 16, 24 or 32 bytes, or of 64 hexadecimal digits, separated by commas",
+  schema: z.string().transform((text, context): readonly string[] => {
+    const keys = text === "" ? [] : parseKeys(text);
+    if (keys !== undefined) return keys.map((key) => key.toString("base64"));
+    context.addIssue({ code: "custom", message: "no keys" });
+    return z.NEVER;
+  }),
+  secret: true,
+} as const;
+
+/** The server searches by these keys, or the hosted service leaves them unencrypted. */
+const ALWAYS_OPEN =
+  /^(langgraph_.*|graph_id|assistant_id|thread_id|run_id|cron_id|checkpoint_id|task_id|created_by|source|step|parents|run_attempt|owner|tenant_id)$/;
+
+export const ENCRYPTION_OPTIONS = {
+  encryptionKeys: {
+    environment: ["LANGGRAPH_AES_KEY"],
+    default: "",
+    ...KEYS,
+    description:
+      "Encrypts states, events, inputs, configurations and store items (AES-256-GCM). With several keys, separated by " +
+      "commas, the first encrypts and all decrypt. Make one with: openssl rand -hex 32",
+  },
+  encryptedMetadataKeys: {
+    environment: ["LANGGRAPH_AES_JSON_KEYS"],
+    default: "",
+    ...commaSeparated,
+    expected:
+      "names of metadata, separated by commas, but none that the server needs, such as graph_id or langgraph_version",
+    schema: z
+      .string()
+      .transform(list)
+      .refine((names) => !names.some((name) => ALWAYS_OPEN.test(name))),
+    description:
+      "Metadata keys whose values are encrypted too, separated by commas. Searches can't use these values.",
+  },
+} satisfies Options;
+
+export const encryptionOf = (config: ValuesOf<typeof ENCRYPTION_OPTIONS>): EncryptionSetup => ({
+  keys: config.encryptionKeys,
+  metadataKeys: config.encryptedMetadataKeys,
+});
+
+const isBucketUrl = (value: string): boolean =>
+  URL.canParse(value) && new URL(value).protocol === "s3:" && new URL(value).hostname !== "";
+const isHttpUrl = (value: string): boolean =>
+  URL.canParse(value) && ["http:", "https:"].includes(new URL(value).protocol);
+
+export const OBJECT_STORE_OPTIONS = {
+  objectStoreUrl: {
+    environment: ["OBJECT_STORE_URL"],
+    expected: "a bucket like s3://bucket or s3://bucket/folder",
+    schema: z.string().refine(isBucketUrl).optional(),
+    description:
+      "Bucket of S3 or of a compatible store to which servers move large values of states: s3://bucket/folder. Not set: " +
+      "they stay in the database. Needs the package @aws-sdk/client-s3; credentials as for each program of AWS.",
+  },
+  objectStoreEndpoint: {
+    environment: ["OBJECT_STORE_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
+    expected: "an address like https://host:9000",
+    schema: z.string().refine(isHttpUrl).optional(),
+    description: "Address of a store other than AWS, such as MinIO.",
+  },
+  objectStoreRegion: {
+    environment: ["OBJECT_STORE_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
+    expected: "the name of a region, such as eu-central-1",
+    schema: z.string().min(1).optional(),
+    description: "Region of the bucket.",
+  },
+} satisfies Options;
+
+/** Undefined without a bucket. */
+export const objectStoreOf = (config: ValuesOf<typeof OBJECT_STORE_OPTIONS>): ObjectStoreSetup | undefined =>
+  config.objectStoreUrl === undefined
+    ? undefined
+    : {
+        url: config.objectStoreUrl,
+        endpoint: config.objectStoreEndpoint,
+        region: config.objectStoreRegion,
+      };
+
+/** Characters. Shorter secrets can be guessed. */
+const SECRET_LENGTH_AT_LEAST = 16;
+
+export const WEBHOOK_OPTIONS = {
+  webhookSecrets: {
+    environment: ["WEBHOOK_SECRETS"],
+    default: "",
+    secret: true,
+    expected: `a list of secrets separated by commas, each of at least ${SECRET_LENGTH_AT_LEAST} characters`,
+    schema: z
+      .string()
+      .transform(list)
+      .pipe(z.array(z.string().min(SECRET_LENGTH_AT_LEAST)).max(10)),
+    description:
+      "Secrets that sign webhooks as in Standard Webhooks (whsec_ and base64, or any text), separated by commas. Each " +
+      "signs. Not set: no signature.",
+  },
+} satisfies Options;
 
 const isJson = (value: string): boolean => value.trimStart().startsWith("{");
 
@@ -111,25 +294,6 @@ const TABLE = {
     ...flag,
     description: "Listen beyond loopback without API keys. Use it only behind something that checks access.",
   },
-  noConsole: {
-    flag: "no-console",
-    switch: true,
-    environment: ["NO_CONSOLE"],
-    default: "false",
-    ...flag,
-    description:
-      "No console at /console. http.disable_ui switches it off too, as does an address beyond loopback without API keys " +
-      "or auth.",
-  },
-  unsafeIgnoreAuth: {
-    flag: "unsafe-ignore-auth",
-    switch: true,
-    environment: ["UNSAFE_IGNORE_AUTH"],
-    default: "false",
-    ...flag,
-    description:
-      "Start without the auth handlers of langgraph.json. Use it only behind something that checks access.",
-  },
   apiKeys: {
     environment: ["API_KEYS"],
     default: "",
@@ -138,12 +302,6 @@ const TABLE = {
     description:
       "API keys, separated by commas, beside those of 'threadloom keys create'. Callers send one as X-Api-Key. Without " +
       "keys and auth the server is open to everyone who can connect.",
-  },
-  apiKeysFile: {
-    environment: ["API_KEYS_FILE"],
-    expected: "a path",
-    schema: z.string().optional(),
-    description: "File with API keys, one per line; added to API_KEYS.",
   },
   ...DATABASE_OPTIONS,
   ...ENCRYPTION_OPTIONS,
@@ -182,20 +340,7 @@ const TABLE = {
       .transform((megabytes) => Math.round(megabytes * BYTES_PER_MEGABYTE)),
     description: "Largest request body in megabytes. All large bodies at one time: four times as much.",
   },
-  bodyElementsAtMost: {
-    environment: ["BODY_ELEMENTS"],
-    default: "250000",
-    ...wholeNumber(1_000, 10_000_000),
-    description: "Most list items and object members in a request body, on all levels together.",
-  },
   ...LIMIT_OPTIONS,
-  hostedMetricNames: {
-    environment: ["METRICS_HOSTED_NAMES"],
-    default: "false",
-    ...flag,
-    description:
-      "true: /metrics also has the names of the hosted server (lg_api_…), so that its dashboards show this server.",
-  },
   logLevel: {
     environment: ["LOG_LEVEL"],
     default: "info",
@@ -232,7 +377,8 @@ export type OptionName = keyof typeof TABLE;
 
 export const OPTIONS: Readonly<Record<OptionName, Option<unknown>>> = TABLE;
 
-export interface Config extends ValuesOf<typeof TABLE> {
-  /** Read from several variables. */
-  readonly projectKeys: ProjectKeys;
-}
+export type Config = ValuesOf<typeof TABLE> &
+  Readonly<typeof CONSTANTS & ReturnType<typeof derivedFrom>> & {
+    /** Read from several variables. */
+    readonly projectKeys: ProjectKeys;
+  };

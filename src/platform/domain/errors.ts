@@ -140,12 +140,11 @@ export class ThreadChangedError extends ThreadloomError {
 
 /** If a graph returns such a value, the run ends with this error. */
 export class ValueTooLargeError extends ThreadloomError {
-  /** `what` begins a sentence, as "An event 'values'"; `option` is the variable that sets the limit. */
-  constructor(what: string, charactersAtMost: number, option?: string) {
-    const where = option === undefined ? "" : ` (${option})`;
+  /** `what` begins a sentence, as "An event 'values'". */
+  constructor(what: string, charactersAtMost: number) {
     super(
       "too_large",
-      `${what} takes more than ${inMegabytes(charactersAtMost)} MB as JSON, which is the most that is taken${where}.`,
+      `${what} takes more than ${inMegabytes(charactersAtMost)} MB as JSON, which is the most that is taken.`,
     );
     this.name = "ValueTooLargeError";
   }

@@ -5,7 +5,5 @@ import type { JsonObject } from "../lib/json.ts";
 export const assertRecursionLimit = (config: JsonObject | undefined, limitMax: number): void => {
   const limit = config?.["recursion_limit"];
   if (typeof limit !== "number" || limit <= limitMax) return;
-  throw invalid(
-    `'config.recursion_limit': must be at most ${limitMax}; RECURSION_LIMIT_MAX of the server sets this.`,
-  );
+  throw invalid(`'config.recursion_limit': must be at most ${limitMax}.`);
 };

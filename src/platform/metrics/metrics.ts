@@ -1,15 +1,12 @@
 import { Registry } from "prom-client";
 import { boundedLabel } from "./bounded-label.ts";
 import type { ModelCall, RequestFigures, ToolCall } from "./figures.ts";
-import { createHostedNames } from "./hosted-names.ts";
 import { counterOf, histogramOf } from "./instruments.ts";
 import { createInstruments } from "../telemetry/instruments.ts";
 
 export interface MetricsOptions {
   /** Whether langgraph.json names the graph. Runs of others count as "other". */
   isGraph?: (graphId: string) => boolean;
-  /** Also the names of the hosted server. */
-  hostedNames?: boolean;
   /** Also by OpenTelemetry. */
   telemetry?: boolean;
 }
@@ -27,9 +24,8 @@ const countable = (value: number): number => (value > 0 && Number.isFinite(value
  * What one server counts while it works: a registry of its own, because servers may share a process. Each call costs a
  * microsecond, and no statement.
  */
-export const createMetrics = ({ isGraph, hostedNames = false, telemetry = false }: MetricsOptions = {}) => {
+export const createMetrics = ({ isGraph, telemetry = false }: MetricsOptions = {}) => {
   const registry = new Registry();
-  const hosted = hostedNames ? createHostedNames() : undefined;
   const exported = telemetry ? createInstruments() : undefined;
   const startedAt = Date.now();
   const graphOf = boundedLabel(GRAPHS_AT_MOST, isGraph);
@@ -56,7 +52,6 @@ export const createMetrics = ({ isGraph, hostedNames = false, telemetry = false 
 
   return {
     registry,
-    hosted,
     /** Milliseconds since 1970. */
     startedAt,
 
@@ -64,7 +59,6 @@ export const createMetrics = ({ isGraph, hostedNames = false, telemetry = false 
     runBegan(graphId: string, seconds: number): void {
       const graph = graphOf(graphId);
       runQueue.observe({ graph }, countable(seconds));
-      hosted?.queued(countable(seconds));
       exported?.runBegan(graph, countable(seconds));
     },
     /** `seconds`: since the run was due. */
@@ -111,13 +105,11 @@ export const createMetrics = ({ isGraph, hostedNames = false, telemetry = false 
       logAppends.observe(countable(seconds));
     },
 
-    request(figures: RequestFigures): void {
-      const { method, route, status: code, seconds, isLong } = figures;
+    request({ method, route, status: code, seconds, isLong }: RequestFigures): void {
       const status = code === undefined ? "aborted" : `${Math.floor(code / STATUS_CLASS)}xx`;
       requests.inc({ method, route, status });
       if (!isLong) requestTime.observe({ method, route }, countable(seconds));
       if (!isLong) exported?.request(method, route, code, countable(seconds));
-      hosted?.request(figures);
     },
   };
 };

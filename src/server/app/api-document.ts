@@ -27,7 +27,7 @@ export const apiDocument = async (
     logger,
     responseBudget: createResponseBudget(),
     authenticate: () => ANONYMOUS,
-    security: securityOf(config.unsafeIgnoreAuth ? undefined : project.auth),
+    security: securityOf(project.auth),
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },
     connectionLimits: connectionLimitsOf(config),
     cors: { origins: originsOf({ named: [], rules: http.cors, hasKeys: () => false }), rules: http.cors },

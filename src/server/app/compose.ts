@@ -89,8 +89,8 @@ const isConsoleOffered = ({ access, config }: Foundation): boolean =>
   access.isGuarded || isLoopback(config.host);
 
 const consoleRoutes = (foundation: Foundation): RoutePlugin[] => {
-  const { access, config, http } = foundation;
-  if (config.noConsole || http.disabled.has("ui")) return [];
+  const { access, http } = foundation;
+  if (http.disabled.has("ui")) return [];
   const isOffered = (): boolean => isConsoleOffered(foundation);
   return [createConsoleRoutes(signInOf(access.security?.securitySchemes), isOffered)];
 };

@@ -89,7 +89,7 @@ export const openExecution = async (
     hub,
     eventLog,
     processId,
-    timeoutSecondsOf: (graphId) => config.runTimeoutSecondsByGraph.get(graphId) ?? config.runTimeoutSeconds,
+    timeoutSecondsOf: () => config.runTimeoutSeconds,
     traces: config.traces,
     costOf: (used) => costOf(usage, used),
     store: (attempt, records) => storeAttemptRecords(database, attempt, records),

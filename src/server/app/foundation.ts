@@ -40,8 +40,8 @@ import { openAccess } from "./auth.ts";
 import { createReloadingGraphs } from "../../graphs/reloading.ts";
 import type { Development } from "./development.ts";
 import { unreadTypes } from "./unread-types.ts";
-import { encryptionOf } from "../../platform/config/encryption-options.ts";
-import { objectStoreOf } from "../../platform/config/object-store-options.ts";
+import { encryptionOf } from "../../platform/config/options.ts";
+import { objectStoreOf } from "../../platform/config/options.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isTelemetryOn } from "../../platform/telemetry/telemetry.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
@@ -49,6 +49,8 @@ import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
+
+const CAPTURES_CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
 export interface ServerParts {
   connectionString: string;
@@ -127,7 +129,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const { threadExpiry, storeExpiry, storeIndex, http, ui, mcp, usage, entries } = project;
   const hasApp = http.app !== undefined;
   const webhooks = config.unsafeNoAuth ? webhooksBehind(project.webhooks, { hasApp }) : project.webhooks;
-  const auth = config.unsafeIgnoreAuth ? undefined : project.auth;
+  const { auth } = project;
   assertMayListen(config, { hasStoredKeys: stored.isInUse, hasAuth: auth !== undefined });
   const apiKeys = createApiKeys({
     configured: config.apiKeys,
@@ -151,11 +153,10 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const repository = createStoreRepository(database, database);
   const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
-  const telemetry = isTelemetryOn() ? { contents: config.telemetryContents } : undefined;
+  const telemetry = isTelemetryOn() ? { contents: environment[CAPTURES_CONTENTS] === "true" } : undefined;
   const metrics = createMetrics({
     telemetry: telemetry !== undefined,
     isGraph: (graphId) => graphs.has(graphId),
-    hostedNames: config.hostedMetricNames,
   });
   const checkpoints = createCheckpointStorage({
     database,

@@ -25,13 +25,8 @@ const NESTING_UNSUSPICIOUS = 64;
 /** Half of a text's limit. A value of 500 MB in a heap of 1 GiB ended the process without an error. */
 export const CHARACTERS_AT_MOST = 256_000_000;
 
-/** Names the option if the option sets the limit. */
 export const stateTooLarge = (charactersAtMost: number): Error =>
-  new ValueTooLargeError(
-    "A value of the state",
-    charactersAtMost,
-    charactersAtMost < CHARACTERS_AT_MOST ? "STATE_VALUE_MAX_MB" : undefined,
-  );
+  new ValueTooLargeError("A value of the state", charactersAtMost);
 
 /** Throws a TypeError above 1,000 levels, and a ValueTooLargeError if the texts alone have too many characters. */
 export const encode = (value: unknown, listHook?: ListHook, charactersAtMost = CHARACTERS_AT_MOST): unknown =>

@@ -191,41 +191,6 @@ test("two servers of a process count apart, and each shows what the database cou
   expect(samples.get('threadloom_runs{status="pending"}')).toBe(0);
 });
 
-describe("the hosted server's names", () => {
-  test("are left out", async () => {
-    expect([...(await scrape()).keys()].filter((name) => name.startsWith("lg_api_"))).toEqual([]);
-  });
-
-  test("stand beside ours with METRICS_HOSTED_NAMES, in milliseconds and with its paths", async () => {
-    const hosted = await open({ hostedMetricNames: true });
-    const client = apiOf(hosted);
-    const thread = await client.aThread();
-    await client.post(`/threads/${thread}/runs/wait`, TWO_STEPS);
-    await client.get(`/threads/${thread}`);
-    const samples = await scraped(
-      'lg_api_http_requests_total{method="GET",path="/threads/{thread_id}",status="200"}',
-      1,
-      hosted,
-    );
-    expect(samples.get('lg_api_http_requests_latency_count{method="GET",path="/threads/{thread_id}"}')).toBe(
-      1,
-    );
-    expect(samples.get("lg_api_run_queue_wait_time_1st_attempt_count")).toBe(1);
-    for (const [name, value] of Object.entries({
-      num_pending_runs: 0,
-      num_running_runs: 0,
-      workers_max: 10,
-      workers_active: 0,
-      workers_available: 10,
-      pg_pool_max: 10,
-    }))
-      expect([name, samples.get(`lg_api_${name}`)]).toEqual([name, value]);
-    expect(samples.get("lg_api_pg_pool_size")).toBeGreaterThan(0);
-    expect(samples.has("lg_api_pg_pool_available")).toBe(true);
-    expect(samples.get('threadloom_runs_ended_total{graph="two-step",status="success"}')).toBe(1);
-  });
-});
-
 describe("labels", () => {
   const textOf = async (metrics: ReturnType<typeof createMetrics>) => parse(await metrics.registry.metrics());
   const call = { seconds: 1, failed: false };

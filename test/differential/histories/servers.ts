@@ -13,13 +13,9 @@ const SETTINGS = {
   LANGGRAPH_CONFIG: fileURLToPath(new URL("langgraph.json", import.meta.url)),
   PORT: "0",
   SOURCE_SCHEMAS: "false",
-  NO_CONSOLE: "true",
   LOG_LEVEL: "error",
-  RATE_LIMIT_READS: "0",
-  RATE_LIMIT_SEARCHES: "0",
-  RATE_LIMIT_WRITES: "0",
+  RATE_LIMIT_REQUESTS: "0",
   RATE_LIMIT_RUNS: "0",
-  RATE_LIMIT_STREAMS: "0",
 };
 
 /** Two whole servers on one database, in this process. */

@@ -25,9 +25,7 @@ const server = await startTestServer({
   workers: Number(values.workers),
   environment: {
     RATE_LIMIT_RUNS: "0",
-    RATE_LIMIT_READS: "0",
-    RATE_LIMIT_WRITES: "0",
-    RATE_LIMIT_STREAMS: "0",
+    RATE_LIMIT_REQUESTS: "0",
   },
 });
 try {

@@ -48,8 +48,6 @@ const start = async (): Promise<Server> => {
     DATABASE_URL: database.connectionString,
     REPORTED_CALLS: reportFile,
     LEASE_SECONDS: "3",
-    HEARTBEAT_SECONDS: "0.5",
-    SWEEP_SECONDS: "0.5",
   });
   return { process: started, url: await started.address(), pid: started.child.pid ?? 0 };
 };

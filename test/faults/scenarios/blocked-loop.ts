@@ -5,8 +5,6 @@ import { complaintsWhere, type Finding, type Scenario } from "../scenario.ts";
 const SMALL_BOUND = {
   BLOCKED_LOOP_SECONDS: "3",
   LEASE_SECONDS: "3",
-  HEARTBEAT_SECONDS: "0.5",
-  SWEEP_SECONDS: "0.5",
 };
 /** The maximum time until a takeover: bound, a heartbeat, lease, sweep; and a second for the machine. */
 const TAKEN_OVER_WITHIN_MS = 8_000;

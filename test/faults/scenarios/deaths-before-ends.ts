@@ -4,7 +4,7 @@ import { complaintsWhere, type Scenario } from "../scenario.ts";
 const DURABILITIES = ["sync", "async", "exit"] as const;
 const STEPS = 3;
 const TRIES = 10;
-const SOON = { LEASE_SECONDS: "3", HEARTBEAT_SECONDS: "0.5", SWEEP_SECONDS: "0.5" };
+const SOON = { LEASE_SECONDS: "3" };
 
 /** 26: deaths between the last checkpoint and the end of a run. */
 export const deathsBeforeEnds = (): Scenario => ({

@@ -7,7 +7,7 @@ import { complaintsWhere, type Scenario } from "../scenario.ts";
 
 const STRATEGIES: readonly MultitaskStrategy[] = ["reject", "enqueue", "interrupt", "rollback"];
 /** Short leases, so that a round takes some ten seconds. */
-const SOON = { LEASE_SECONDS: "3", HEARTBEAT_SECONDS: "0.5", SWEEP_SECONDS: "0.5", MAX_ATTEMPTS: "10" };
+const SOON = { LEASE_SECONDS: "3", MAX_ATTEMPTS: "10" };
 /** Before the run of a killed process, or of one that hands it back after a second, waits in the queue. */
 const DUE_SECONDS = 1.2;
 const STEPS = { first: 7, late: 2, cron: 2, newer: 2 };

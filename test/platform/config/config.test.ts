@@ -1,23 +1,12 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { OPTIONS } from "../../../src/platform/config/options.ts";
-import { environmentWarning } from "../../../src/platform/config/hosted-environment.ts";
+import { environmentWarning } from "../../../src/cli/start/warnings.ts";
 import { assertMayListen, type Config, isExposed, parseConfig } from "../../../src/platform/config/config.ts";
-import { helpText } from "../../../src/platform/config/help.ts";
+import { helpText } from "../../../src/cli/server-flags.ts";
 import { graphConfigFileOf, mergeEnvironments } from "../../../src/platform/config/resolve.ts";
 import { flagsIn } from "../../helpers/flags.ts";
-import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
-
-const keyFile = async (text: string): Promise<string> => {
-  const folder = await temporaryFolder();
-  onTestFinished(folder.remove);
-  const path = join(folder.path, "keys");
-  await writeFile(path, text);
-  return path;
-};
 
 const parse = (argv: string[] = [], environment: Record<string, string> = {}, terminal = false) =>
   parseConfig(flagsIn(argv), environment, { terminal });
@@ -132,12 +121,6 @@ describe("values", () => {
     expect(config.corsAllowOrigins).toEqual(["https://a.example", "https://b.example"]);
   });
 
-  test("keys come from API_KEYS and from the file in API_KEYS_FILE", async () => {
-    const file = await keyFile("# ours\nthird\n\nfourth\n");
-    const config = parse([], { API_KEYS: "first,second", API_KEYS_FILE: file });
-    expect(config.apiKeys).toEqual(["first", "second", "third", "fourth"]);
-  });
-
   test("a configuration can't be changed", () => {
     const config = parse([], { API_KEYS: KEY });
     expect(Object.isFrozen(config)).toBe(true);
@@ -187,11 +170,6 @@ describe("refusals", () => {
       "LANGGRAPH_CONFIG must be a path, or JSON",
     ],
     [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
-    [
-      [],
-      { API_KEYS_FILE: "/nowhere" },
-      "API_KEYS_FILE can't be read: ENOENT: no such file or directory, open '/nowhere'.",
-    ],
   ])("%j %j is refused", (argv, environment, message) => {
     expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
   });
@@ -201,14 +179,20 @@ describe("refusals", () => {
     expect(attempt).toThrow("DATABASE_URL must be a URL like postgresql://user:password@host:5432/database.");
     expect(attempt).not.toThrow(/hunter2/);
   });
-
-  test("a file without keys is refused, because it would leave the server open", async () => {
-    const file = await keyFile("\n");
-    expect(() => parse([], { API_KEYS_FILE: file })).toThrow(/holds no key/);
-  });
 });
 
 describe("relations", () => {
+  test("heartbeats and searches for dead servers follow the lease, limits of requests follow one option", () => {
+    expect(parse([], { LEASE_SECONDS: "5" })).toMatchObject({ heartbeatSeconds: 1, sweepSeconds: 1 });
+    const limits = ["readsPerMinute", "writesPerMinute", "searchesPerMinute", "streamsPerMinute"] as const;
+    const limitsOf = (config: Config) => limits.map((name) => config[name]);
+    expect(limitsOf(parse())).toEqual([3_000, 1_200, 600, 600]);
+    expect(limitsOf(parse([], { RATE_LIMIT_REQUESTS: "0" }))).toEqual([0, 0, 0, 0]);
+    expect(limitsOf(parse([], { RATE_LIMIT_REQUESTS: "1" }))).toEqual([1, 1, 1, 1]);
+    expect(parse([], { RATE_LIMIT_REQUESTS: "0" }).failedLoginsPerMinute).toBe(600);
+    expect(parse([], { WORKER_HEAP_MB: "1000" }).graphProcessResidentBytes).toBe(2_000_000_000);
+  });
+
   test("a direct connection beside a pooler requires a DATABASE_URL", () => {
     const direct = { DATABASE_DIRECT_URL: "postgres://u:hunter2@db/x" };
     const attempt = () => parse([], direct);
@@ -216,13 +200,6 @@ describe("relations", () => {
     expect(attempt).not.toThrow(/hunter2/);
     const config = parse([], { ...direct, DATABASE_URL: "postgres://u:p@pooler/x" });
     expect(config.databaseDirectUrl).toBe("postgres://u:hunter2@db/x");
-  });
-
-  test("a lease must last longer than two heartbeats", () => {
-    expect(() => parse([], { LEASE_SECONDS: "4", HEARTBEAT_SECONDS: "2" })).toThrow(
-      "LEASE_SECONDS (4) must be more than twice HEARTBEAT_SECONDS (2)",
-    );
-    expect(parse([], { LEASE_SECONDS: "4.1", HEARTBEAT_SECONDS: "2" }).leaseSeconds).toBe(4.1);
   });
 
   test("the limit of a blocked loop is at least a lease, or 0", () => {
@@ -262,7 +239,6 @@ describe("relations", () => {
   test("auth handlers protect like keys", () => {
     const config = parse(["--host", "0.0.0.0"]);
     expect(() => assertMayListen(config, { hasStoredKeys: false, hasAuth: true })).not.toThrow();
-    expect(parse(["--unsafe-ignore-auth"]).unsafeIgnoreAuth).toBe(true);
   });
 
   test("beyond loopback, a key that can be guessed is refused", () => {
@@ -309,7 +285,7 @@ describe("the hosted server's environment", () => {
       "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis), " +
         "LANGGRAPH_CLOUD_LICENSE_KEY (there is no license), " +
         "BG_JOB_ISOLATED_LOOPS (graphs run in processes of their own with --workers), " +
-        "LANGGRAPH_AES_LEGACY_KEY (name the key in LANGGRAPH_AES_FALLBACK_KEYS)",
+        "LANGGRAPH_AES_LEGACY_KEY (name the key in LANGGRAPH_AES_KEY, behind the new one)",
     );
   });
 

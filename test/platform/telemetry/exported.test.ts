@@ -35,8 +35,6 @@ const startWith = (
     OTEL_METRIC_EXPORT_INTERVAL: "200",
     OTEL_METRIC_EXPORT_TIMEOUT: "100",
     LEASE_SECONDS: "3",
-    HEARTBEAT_SECONDS: "0.5",
-    SWEEP_SECONDS: "0.5",
     ...environment,
   });
   onTestFinished(() => server.kill());

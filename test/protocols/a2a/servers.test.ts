@@ -21,8 +21,6 @@ const start = async (
     {
       DATABASE_URL: database.connectionString,
       LEASE_SECONDS: "3",
-      HEARTBEAT_SECONDS: "0.5",
-      SWEEP_SECONDS: "0.5",
       ...environment,
     },
     entry,

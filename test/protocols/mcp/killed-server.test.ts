@@ -26,7 +26,6 @@ const aDatabase = async (): Promise<string> => {
 const aServer = (database: string, config: string): ServerProcess => {
   const server = spawnServer(["--config", config, "--port", "0"], {
     DATABASE_URL: database,
-    HEARTBEAT_SECONDS: "0.5",
     LEASE_SECONDS: "2",
   });
   onTestFinished(() => server.kill());

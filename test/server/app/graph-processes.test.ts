@@ -16,7 +16,7 @@ const warningsOf = (graphProcesses: number, databasePoolSize: number): string =>
     level: "warn",
     destination: { write: (line: string) => void lines.push(line) },
   });
-  const encryption = { encryptionKeys: [], encryptionFallbackKeys: [], encryptedMetadataKeys: [] };
+  const encryption = { encryptionKeys: [], encryptedMetadataKeys: [] };
   const config = { graphProcesses, databasePoolSize, role: "all", ...encryption } as unknown as Config;
   openGraphExecutor(config, { logger } as unknown as GraphExecutorParts);
   return lines.join("");

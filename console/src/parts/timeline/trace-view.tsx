@@ -25,7 +25,7 @@ const whyEmpty = ({ status }: Trace): string => {
   if (status === "pending") return "The run waits. Its timeline appears here when it starts.";
   if (status === "running")
     return "A server stores what a run does every two seconds; with TRACES=errors or off, it stores nothing yet.";
-  return "The server stores traces with TRACES=all (the default), or TRACES=errors for failed runs. It deletes them after TRACE_RETENTION_SECONDS.";
+  return "The server stores traces with TRACES=all (the default), or TRACES=errors for failed runs. It deletes them after a week.";
 };
 
 const nameOf = ({ attempt, spans, started_at: startedAt }: Attempt, isLast: boolean): string => {
