@@ -1,5 +1,5 @@
 import { loadHandlers } from "../../server/app/auth.ts";
-import { loadCustomApp } from "../../server/custom-app/loading.ts";
+import { loadCustomApp } from "../../server/custom-app/application.ts";
 import { loadGraphs } from "../../graphs/graphs.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";

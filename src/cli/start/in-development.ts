@@ -1,5 +1,5 @@
 import type { Server } from "../../server/app/compose.ts";
-import type { Development } from "../../server/app/development.ts";
+import type { Development } from "../../server/app/foundation.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";

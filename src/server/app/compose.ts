@@ -26,17 +26,29 @@ import { createStreamingRoutes, createThreadStreamRoutes } from "../../protocols
 import { createThreadRoutes } from "../../api/threads/routes.ts";
 import { createUiRoutes } from "../../protocols/ui/routes.ts";
 import { createWebhookRoutes } from "../../protocols/webhooks/routes.ts";
-import { openExecution } from "./execution.ts";
+import { openExecution, type ServerExecution } from "./execution.ts";
 import { awaitLoaded } from "./graph-processes.ts";
 import { openFoundation, type Foundation, type ServerParts } from "./foundation.ts";
 import { connectionLimitsOf, failedLoginsOf } from "./limits.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
-import { leaveRuns, type RunsLeft } from "./leaving-runs.ts";
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts";
-import { openCustomApp, openOwnServer, type OwnAddresses } from "./custom-app.ts";
 import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
-import { startSweeps } from "./sweeps.ts";
+import { putAroundApi } from "../custom-app/around-api.ts";
+import { loadCustomApp } from "../custom-app/application.ts";
+import { registerOwnServer, type OwnServerRegistration } from "../../graphs/own-server.ts";
+import type { Worker } from "../../engine/worker/worker.ts";
+import type { StatusService } from "../../api/status/service.ts";
+import { createEventLog } from "../../engine/events/log.ts";
+import { startEventRetention } from "../../engine/events/retention.ts";
+import { createTraceStorage } from "../../engine/traces/storage.ts";
+import { startTraceRetention } from "../../engine/traces/retention.ts";
+import { createDeliveries } from "../../engine/outbox/deliveries.ts";
+import { startOutboxRetention } from "../../engine/outbox/dispatcher.ts";
+import { startItemExpiry } from "../../api/store/service.ts";
+import { startRetention } from "../../api/threads/upkeep/retention.ts";
+import { startMovingContents } from "../../state/checkpoints/upkeep/object-sweeps.ts";
+import { startThreadlessSweep } from "../../api/threads/upkeep/threadless.ts";
 
 const RUNS_NAMED = 10;
 
@@ -242,3 +254,89 @@ export const createServer = async (config: Config, parts: ServerParts) => {
 };
 
 export type Server = Awaited<ReturnType<typeof createServer>>;
+
+/** Set when the server is built, and again when it listens. */
+export interface OwnAddresses {
+  address?: string;
+  apiAddress?: string;
+  executes?: (runId: string) => boolean;
+}
+
+/** Must run before graphs are loaded, because they may create a client. */
+export const openOwnServer = (
+  { role }: Config,
+  own: OwnAddresses,
+  lifecycle: Lifecycle,
+): OwnServerRegistration | undefined => {
+  if (role === "worker") return undefined;
+  const executes = (runId: string): boolean => own.executes?.(runId) ?? false;
+  return lifecycle.closing(registerOwnServer({ address: () => own.apiAddress, executes }));
+};
+
+/** Undefined on a worker. */
+export const openCustomApp = async (
+  { config, http, logger }: Foundation,
+  ownServer: OwnServerRegistration | undefined,
+): Promise<AroundApi | undefined> => {
+  const { app } = http;
+  if (app === undefined || ownServer === undefined) return undefined;
+  const loaded = await ownServer.run(() => loadCustomApp(app, logger));
+  const customApp: typeof loaded = {
+    ...loaded,
+    fetch: (request, environment) => ownServer.run(() => loaded.fetch(request, environment)),
+  };
+  return putAroundApi(customApp, http, config.bodyLimitBytes);
+};
+
+export interface RunsLeft {
+  /** Own runs that ended within the grace period. */
+  runs_ended?: number;
+  /** Own runs that another server or the next start continues. */
+  runs_handed_back?: number;
+  /** All pending runs; undefined if the database did not answer. */
+  runs_pending?: number | undefined;
+}
+
+export const leaveRuns = async (
+  worker: Pick<Worker, "close">,
+  status: Pick<StatusService, "pendingRuns">,
+  graceSeconds: number,
+  options: { failed: boolean },
+): Promise<RunsLeft> => {
+  const { ended, handedBack } = await worker.close(graceSeconds, options);
+  return { runs_ended: ended, runs_handed_back: handedBack, runs_pending: await status.pendingRuns() };
+};
+
+/** Ten seconds by default: the removal waits for a minute anyway. */
+const SWEEPS_PER_THREADLESS_SWEEP = 5;
+
+/**
+ * Every process sweeps, and skips rows that another process has locked. engine/recovery.ts handles runs of
+ * dead processes.
+ */
+export const startSweeps = (
+  foundation: Foundation,
+  { queue }: ServerExecution,
+  { threads, onThreadsDeleted }: Services,
+): void => {
+  const { lifecycle, logger } = foundation;
+  const { config, database, authorize, checkpoints, store, threadExpiry, storeExpiry } = foundation;
+  lifecycle.closing(
+    startRetention({ database, authorize, checkpoints, onThreadsDeleted, expiry: threadExpiry, logger }),
+  );
+  lifecycle.closing(startEventRetention(createEventLog(database), config.eventRetentionSeconds, logger));
+  lifecycle.closing(
+    startTraceRetention(
+      createTraceStorage(database),
+      { traces: config.traceRetentionSeconds, usage: config.usageRetentionSeconds },
+      logger,
+    ),
+  );
+  if (database.objects !== undefined)
+    lifecycle.closing(startMovingContents(database, database.objects, logger));
+  lifecycle.closing(startOutboxRetention(createDeliveries(database), config.webhookRetentionSeconds, logger));
+  lifecycle.closing(startItemExpiry(store, storeExpiry.sweepIntervalMinutes, logger));
+  lifecycle.closing(
+    startThreadlessSweep(queue, threads.upkeep, config.sweepSeconds * SWEEPS_PER_THREADLESS_SWEEP, logger),
+  );
+};

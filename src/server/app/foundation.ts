@@ -22,14 +22,14 @@ import { migrate } from "../../platform/database/migrate.ts";
 import { createMetrics } from "../../platform/metrics/metrics.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { openSignals } from "../../platform/database/signals.ts";
-import { loadGraphs, type LoadGraphsOptions } from "../../graphs/graphs.ts";
+import { loadGraphs, type LoadGraphsOptions, type Graphs } from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
 import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { createResponseBudget, type ResponseBudget } from "../../http/response-budget.ts";
-import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { readGraphConfig, type GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import { webhooksBehind } from "../../graphs/project/webhooks.ts";
 import { PostgresStore } from "../../api/store/postgres-store.ts";
@@ -38,15 +38,15 @@ import { openItems } from "../../api/store/semantic-search.ts";
 import { createStoreService } from "../../api/store/service.ts";
 import { openAccess } from "./auth.ts";
 import { createReloadingGraphs } from "../../graphs/reloading.ts";
-import type { Development } from "./development.ts";
-import { unreadTypes } from "./unread-types.ts";
-import { encryptionOf } from "../../platform/config/options.ts";
-import { objectStoreOf } from "../../platform/config/options.ts";
+import { encryptionOf, objectStoreOf } from "../../platform/config/options.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isTelemetryOn } from "../../platform/telemetry/telemetry.ts";
 import { planGraphProcesses } from "./graph-processes.ts";
 import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { ModuleTrace } from "../../platform/lib/module-trace.ts";
+import { isDeclaredByTypes } from "../../graphs/json-schemas.ts";
+import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
 
 const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
 
@@ -238,3 +238,34 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
 };
 
 export type Foundation = Awaited<ReturnType<typeof openFoundation>>;
+
+export interface Development {
+  readonly trace: ModuleTrace;
+  /** Absolute paths that graph processes have loaded. */
+  onFiles(files: readonly string[]): void;
+}
+
+const KEYS_NAMED = 5;
+
+const namesOf = (keys: readonly string[]): string =>
+  keys.length > KEYS_NAMED
+    ? `${keys.slice(0, KEYS_NAMED).join(", ")} and ${keys.length - KEYS_NAMED} more`
+    : keys.join(", ");
+
+/** The fields of inputs whose type only TypeScript source tells; undefined if there are none. Factories are left out. */
+export const unreadTypes = async (
+  graphs: Graphs,
+  entries: readonly GraphEntry[],
+): Promise<string | undefined> => {
+  const found: string[] = [];
+  for (const { id, file } of entries) {
+    if (!TYPESCRIPT.test(file) || graphs.isFactory(id)) continue;
+    if (!isDeclaredByTypes(await graphs.resolve(id))) continue;
+    const { properties = {} } = await graphs.declaredInput(id);
+    const keys = Object.entries(properties as object).flatMap(([key, schema]) =>
+      Object.keys(schema as object).length === 0 ? [key] : [],
+    );
+    if (keys.length > 0) found.push(`${namesOf(keys)} of graph '${id}'`);
+  }
+  return found.length === 0 ? undefined : found.join("; ");
+};

@@ -12,7 +12,7 @@ import {
   type SourceReaderOptions,
 } from "../../../src/graphs/source/source-schemas.ts";
 import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
-import { unreadTypes } from "../../../src/server/app/unread-types.ts";
+import { unreadTypes } from "../../../src/server/app/foundation.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
