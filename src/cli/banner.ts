@@ -1,5 +1,4 @@
 import { signInOf, type SignIn } from "../http/sign-in.ts";
-import { addressesOf } from "../platform/database/addresses.js";
 import type { Config } from "../platform/config/config.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 
@@ -17,14 +16,11 @@ export interface BannerFacts {
   inputSchema?: JsonObject | undefined;
 }
 
-const nameOfAddress = (address: string): string => {
-  const { host, pathname, searchParams } = new URL(address);
+/** Without the password. */
+export const databaseName = (connectionString: string): string => {
+  const { host, pathname, searchParams } = new URL(connectionString);
   return `${host === "" ? (searchParams.get("host") ?? "localhost") : host}${pathname}`;
 };
-
-/** Without the password. */
-export const databaseName = (connectionString: string): string =>
-  addressesOf(connectionString).map(nameOfAddress).join(" or ");
 
 /** Replaces "all addresses", which clients can't connect to, with loopback. */
 export const callable = (address: string): string =>

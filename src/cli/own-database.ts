@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { commandLogger } from "./command-logger.ts";
-import { assertOneDatabase, unusedDataWarning } from "../platform/config/options.ts";
+import { unusedDataWarning } from "../platform/config/options.ts";
 import { encryptionOf } from "../platform/config/options.ts";
 import { objectStoreOf } from "../platform/config/options.ts";
 import {
@@ -17,7 +17,6 @@ import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts
 import { hasCluster } from "../platform/database/embedded/place.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
-import { findWritable } from "../platform/database/probe.ts";
 import { StartError } from "../platform/domain/errors.ts";
 import type { Cipher } from "../platform/encryption/cipher.ts";
 import { openCipher } from "../platform/encryption/setup.ts";
@@ -71,7 +70,6 @@ export interface DatabasePlace {
   /** Undefined: the embedded PostgreSQL. */
   url: string | undefined;
   schema: string;
-  advisoryLocks: boolean;
   /** Absolute; unused if there is a `url`. */
   dataFolder: string;
   warning: string | undefined;
@@ -82,9 +80,8 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
   const { databaseUrl, databaseSchema, data } = flags;
   // The flag replaces both addresses.
   const environment = databaseUrl === undefined ? given : { ...given, DATABASE_DIRECT_URL: "" };
-  if (databaseUrl === undefined) assertOneDatabase(environment);
   const options = resolveOptions(
-    ["databaseUrl", "databaseDirectUrl", "databaseSchema", "databasePlain", "dataFolder"],
+    ["databaseUrl", "databaseDirectUrl", "databaseSchema", "dataFolder"],
     { databaseUrl, databaseSchema, dataFolder: data },
     environment,
   );
@@ -94,7 +91,6 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
     environment,
     url,
     schema: options.databaseSchema,
-    advisoryLocks: !options.databasePlain,
     dataFolder: resolve(options.dataFolder),
     warning: unusedDataWarning(data !== undefined, url),
   };
@@ -115,7 +111,7 @@ interface ReachedDatabase {
 export const placeText = ({ url, dataFolder }: DatabasePlace): string =>
   url === undefined ? `the embedded PostgreSQL in ${dataFolder}` : `the database ${databaseName(url)}`;
 
-/** Connects to other databases only to choose one of several addresses. */
+/** Does not connect to another database. */
 export const reachOwnDatabase = async (
   { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
@@ -127,10 +123,7 @@ export const reachOwnDatabase = async (
       logger.warn(`no database is named, so a new one is made in ${dataFolder} (see --database-url)`);
     return await startEmbeddedPostgres({ dataFolder, logger });
   }
-  const connectionString = await findWritable(url).catch((error: unknown) => {
-    throw explainUnusable(error, url);
-  });
-  return { connectionString, close: () => Promise.resolve() };
+  return { connectionString: url, close: () => Promise.resolve() };
 };
 
 export const explainUnusable = (error: unknown, connectionString: string): unknown => {
@@ -142,10 +135,10 @@ export const explainUnusable = (error: unknown, connectionString: string): unkno
 };
 
 export const migrateOwn = (
-  { schema, advisoryLocks }: DatabasePlace,
+  { schema }: DatabasePlace,
   connectionString: string,
   logger: Logger,
-): Promise<void> => migrate(connectionString, { schema, advisoryLocks, logger });
+): Promise<void> => migrate(connectionString, { schema, logger });
 
 /**
  * Starts an embedded PostgreSQL that does not run, and stops it afterwards.

@@ -16,7 +16,7 @@ const LIVES = statement(
   where a.application_name = ${sql.name} and a.datname = current_database() and l.locktype = 'advisory' and l.mode = 'ShareLock' limit 1`,
 );
 
-/** Also finds workers without that lock (DATABASE_PLAIN). */
+/** Also finds workers that have lost that lock. */
 const SEEN = `select ceil(extract(epoch from now() - max(seen_at)))::int as seconds from threadloom.workers
   where seen_at > now() - interval '${SILENT_SECONDS} seconds'`;
 

@@ -52,20 +52,6 @@ const doctor = async (
   return { code: ended.code, of: (name: string) => checks.find((check) => check.name === name), checks };
 };
 
-test("of several addresses, each is tried", async () => {
-  const project = await aProject(GOOD);
-  await project.linkPackages();
-  const url = await aDatabase();
-  const missing = Object.assign(new URL(url), { pathname: "/there_is_none" }).href;
-  const good = await doctor(project, [url, url].join());
-  expect(good.of("Addresses")).toMatchObject({ level: "ok", text: "each of 2 can be used" });
-  const bad = await doctor(project, [url, missing].join());
-  expect(bad.of("Addresses")).toMatchObject({
-    level: "warn",
-    text: expect.stringContaining("does not exist") as string,
-  });
-});
-
 test("if nothing is missing every line is OK, and the exit code is 0", async () => {
   const project = await aProject(GOOD);
   await project.linkPackages();

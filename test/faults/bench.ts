@@ -2,7 +2,6 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { Client } from "../../src/platform/database/addresses.js";
 import type { Harm } from "../fixtures/harms.ts";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -46,7 +45,7 @@ export const openBench = async (connectionString: string) => {
   const ledgerFile = join(folder.path, "ledger");
   await writeFile(ledgerFile, "");
   const replicas: Replica[] = [];
-  const pool = new pg.Pool({ Client, connectionString, max: 2, application_name: "fault test" });
+  const pool = new pg.Pool({ connectionString, max: 2, application_name: "fault test" });
   pool.on("error", () => undefined);
 
   const query = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>

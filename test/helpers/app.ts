@@ -7,9 +7,6 @@ import { freshDatabase } from "./database.ts";
 import { IS_ENCRYPTED, TEST_KEYS } from "./encryption.ts";
 import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 
-/** `npm run test:plain` has the accelerators off. */
-export const IS_PLAIN = process.env.DATABASE_PLAIN === "true";
-
 /** The defaults of tests: one process with all roles, on a free port, with short intervals. */
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
@@ -26,10 +23,6 @@ const TEST_CONFIG: Config = {
   databasePoolSize: 10,
   databasePreparedStatements: true,
   databaseSchema: "threadloom",
-  databasePlain: IS_PLAIN,
-  databaseListen: !IS_PLAIN,
-  databaseAdvisoryLocks: !IS_PLAIN,
-  databaseSessions: !IS_PLAIN,
   encryptionKeys: IS_ENCRYPTED ? TEST_KEYS : [],
   encryptedMetadataKeys: [],
   objectStoreUrl: undefined,

@@ -21,6 +21,7 @@ import {
 } from "../../src/platform/database/embedded/place.ts";
 import { eventually } from "./conditions.ts";
 import { freePort } from "./free-port.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const SETTINGS = {
@@ -34,9 +35,9 @@ const SETTINGS = {
 
 /** A primary and its standby, which confirms each commit. */
 export interface ServerPair {
-  /** Both addresses of a new database, the primary's first. */
+  /** The address of a new database, through a proxy that leads to the primary. */
   create(name: string): Promise<string>;
-  /** Like a power failure. Then the standby becomes the primary. */
+  /** Like a power failure. Then the standby becomes the primary, and the proxy leads there. */
   failOver(): Promise<void>;
   close(): Promise<void>;
 }
@@ -113,21 +114,25 @@ export const startServerPair = async (): Promise<ServerPair> => {
     await client.query("alter system set synchronous_standby_names = '*'");
     await client.query("select pg_reload_conf()");
   });
+  const proxy = await startTcpProxy(atPrimary);
   return {
     async create(name) {
       await withClient(atPrimary, (client) => client.query(`create database ${pg.escapeIdentifier(name)}`));
-      const addresses = ports.map((port) => addressAt(port, name)) as [string, string];
       // The standby confirms a commit before it shows it.
       await eventually("the standby has the database", () =>
-        withClient(addresses[1], () => Promise.resolve(true)).catch(() => undefined),
+        withClient(addressAt(ports[1], name), () => Promise.resolve(true)).catch(() => undefined),
       );
-      return addresses.join(",");
+      const address = new URL(proxy.connectionString);
+      address.pathname = `/${name}`;
+      return address.href;
     },
     async failOver() {
       await stopHard(primary);
       await withClient(atStandby, (client) => client.query("select pg_promote()"));
+      proxy.leadTo(ports[1]);
     },
     async close() {
+      await proxy.close();
       await Promise.all(places.map(stopHard));
       await folder.remove();
     },

@@ -19,6 +19,8 @@ export interface TcpProxy {
    * number.
    */
   loseNextAnswer(which?: (connection: ProxiedConnection) => boolean): number;
+  /** New connections go to this port of the same machine. */
+  leadTo(port: number): void;
   /** An additional delay in milliseconds in each direction. */
   delay(milliseconds: number): void;
   close(): Promise<void>;
@@ -41,7 +43,8 @@ const applicationOf = (packet: Buffer): string =>
  * @param port of a closed proxy, to replace it; a free one if left out
  */
 export const startTcpProxy = async (connectionString: string, port = 0): Promise<TcpProxy> => {
-  const target = new URL(connectionString);
+  const { hostname, port: firstTarget } = new URL(connectionString);
+  let target = Number(firstTarget);
   const pairs = new Set<Pair>();
   let delayMs = 0;
   const destroy = ({ client, server }: Pair): void => {
@@ -68,7 +71,7 @@ export const startTcpProxy = async (connectionString: string, port = 0): Promise
   };
 
   const proxy = createServer((client) => {
-    const server = connect(Number(target.port), target.hostname);
+    const server = connect(target, hostname);
     client.setNoDelay(true);
     server.setNoDelay(true);
     const pair: Pair = { application: "", client, server, swallowed: false, losesNextAnswer: false };
@@ -97,6 +100,9 @@ export const startTcpProxy = async (connectionString: string, port = 0): Promise
       const found = selected(which);
       for (const pair of found) pair.losesNextAnswer = true;
       return found.length;
+    },
+    leadTo(to) {
+      target = to;
     },
     delay(milliseconds) {
       delayMs = milliseconds;

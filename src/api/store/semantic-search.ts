@@ -12,8 +12,6 @@ export interface OpenItemsOptions {
   repository: StoreRepository;
   /** Undefined without semantic search. */
   index: StoreIndexConfig | undefined;
-  /** True by default. */
-  advisoryLocks?: boolean;
   logger: Logger;
 }
 
@@ -32,7 +30,7 @@ export const openItems = async (options: OpenItemsOptions): Promise<Items> => {
     const vectors = (await hasVectorTable(database)) ? createVectorRepository(database) : undefined;
     return createItems({ repository, vectors, logger });
   }
-  await prepareVectorTable(database, index.dims, options);
+  await prepareVectorTable(database, index.dims);
   const [others] = await OTHERS.query<{ found: boolean }>(database, { model: index.embed });
   if (others?.found === true) {
     logger.warn(

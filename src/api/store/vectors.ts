@@ -3,7 +3,6 @@ import type { Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { ItemAddress } from "./schemas.ts";
 import { createStoreRepository, type NewItem } from "./repository.ts";
-import { againIfOthersWereFirst } from "../../platform/database/accelerators.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
 /** Raw SQL for the lists, CTEs and pgvector's type. The table exists only where semantic search was configured. */
@@ -163,30 +162,23 @@ export const hasVectorTable = async (database: Queryable): Promise<boolean> => {
 
 /**
  * Not a migration, because migrations must run without pgvector. Throws StartError without pgvector, or if stored
- * vectors have another length. `advisoryLocks`: see accelerators.ts.
+ * vectors have another length.
  */
-export const prepareVectorTable = async (
-  database: Database,
-  dims: number,
-  { advisoryLocks = true }: { advisoryLocks?: boolean } = {},
-): Promise<void> => {
-  const prepare = () =>
-    database.transaction(async (transaction) => {
-      if (advisoryLocks) await transaction.query(`select pg_advisory_xact_lock(${VECTOR_TABLE_LOCK})`);
-      await ensureExtension(transaction);
-      // An existing table needs no right to create one.
-      if (!(await hasVectorTable(transaction))) await transaction.query(createTable(dims));
-      const [column] = await transaction.query<{ dims: number }>(
-        `select atttypmod as dims from pg_attribute
+export const prepareVectorTable = async (database: Database, dims: number): Promise<void> =>
+  await database.transaction(async (transaction) => {
+    await transaction.query(`select pg_advisory_xact_lock(${VECTOR_TABLE_LOCK})`);
+    await ensureExtension(transaction);
+    // An existing table needs no right to create one.
+    if (!(await hasVectorTable(transaction))) await transaction.query(createTable(dims));
+    const [column] = await transaction.query<{ dims: number }>(
+      `select atttypmod as dims from pg_attribute
        where attrelid = 'threadloom.store_vectors'::regclass and attname = 'embedding'`,
+    );
+    if (column?.dims !== dims) {
+      throw new StartError(
+        `langgraph.json says 'store.index.dims' is ${dims}, but the vectors in this database have ${column?.dims} ` +
+          `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store the items for ` +
+          "semantic search again.",
       );
-      if (column?.dims !== dims) {
-        throw new StartError(
-          `langgraph.json says 'store.index.dims' is ${dims}, but the vectors in this database have ${column?.dims} ` +
-            `numbers: put it back, or run 'drop table ${database.schema}.store_vectors' and store the items for ` +
-            "semantic search again.",
-        );
-      }
-    });
-  await againIfOthersWereFirst(prepare);
-};
+    }
+  });

@@ -14,7 +14,6 @@ import { databaseName } from "../banner.ts";
 import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 import { checkObjectStore } from "./object-store.ts";
-import { checkAddresses } from "./addresses.ts";
 import { checkEncryption } from "./encryption.ts";
 
 /** Older versions are untested. */
@@ -207,7 +206,6 @@ export const checkDatabase = async (place: DatabasePlace, logger: Logger): Promi
       const { connectionString, dataFolder: folder } = reached;
       const further = [
         folder === undefined ? undefined : embeddedAddress(connectionString, folder),
-        await checkAddresses(url),
         await checkObjectStore(place.environment),
       ].filter((one) => one !== undefined);
       return { ...found, checks: [...found.checks, ...further, ...disk] };

@@ -1,5 +1,4 @@
 import type { Config } from "../../platform/config/config.ts";
-import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { isUnusable, unusableReason } from "../../platform/database/passing-faults.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
@@ -12,16 +11,13 @@ const NAME = "Sessions";
 export const checkSessions = async (config: Config): Promise<Check[]> => {
   const { databaseUrl, databaseDirectUrl, databasePreparedStatements: preparedStatements } = config;
   if (databaseUrl === undefined) return [];
-  const accelerators = acceleratorsOf(config);
-  if (!accelerators.advisoryLocks || !accelerators.sessions)
-    return [ok(NAME, "not checked, because of DATABASE_PLAIN")];
   const addresses = {
     connectionString: databaseUrl,
     directConnectionString: databaseDirectUrl,
     preparedStatements,
   };
   try {
-    await assertSessions(addresses, accelerators);
+    await assertSessions(addresses);
   } catch (error) {
     if (error instanceof StartError)
       return [fail(NAME, error.message, "The server refuses to start. See docs/scaling.md about poolers.")];

@@ -5,7 +5,6 @@ import type { EventSource, LogEvents } from "./log.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
 import { createReading, type HubOptions } from "./readers/run-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
-import type { RunSelector } from "../queue/attempts.ts";
 import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
@@ -35,14 +34,6 @@ const createLogging =
     signals.send({ kind: "events", threadId, runId });
   };
 
-const createAnnouncing =
-  ({ announceReader, logger }: HubOptions) =>
-  (run: RunSelector): void => {
-    announceReader?.(run).catch((error: unknown) => {
-      logger.debug({ err: error, run_id: run.runId }, "the reader of a run could not be announced");
-    });
-  };
-
 export const createHub = (options: HubOptions) => {
   const { turns, signals, processId, logger } = options;
   const channels = createHeldChannels();
@@ -51,7 +42,6 @@ export const createHub = (options: HubOptions) => {
   let stopped = false;
 
   const logOf = createLogging(options);
-  const announce = createAnnouncing(options);
   const logFor = (runId: string): void => {
     const channel = channels.get(runId);
     if (channel?.isUnlogged === true) {
@@ -135,7 +125,6 @@ export const createHub = (options: HubOptions) => {
           const isLive = run.turn === live;
           // In a recreated thread this turn belongs to another run.
           live = undefined;
-          if (!run.resumable && channels.get(run.runId) === undefined) announce(run);
           return read({ ...run, after: isLive ? undefined : from, wire });
         },
         held: () => [...channels.runIdsOf(threadId), ...ended],

@@ -10,7 +10,6 @@ import process from "node:process";
 import { clearInterval, setInterval, setTimeout } from "node:timers";
 import { parentPort, workerData } from "node:worker_threads";
 import pg from "pg";
-import { Client } from "../../platform/database/addresses.js";
 
 /**
  * @typedef {import("./heartbeat-thread.ts").ThreadSetup} ThreadSetup
@@ -49,7 +48,6 @@ const beat = (setup, loop) => {
   const { statement, held, counters, heartbeatMs, blockedLoopMs, leaseSeconds, timeoutMs, retriesMs } = setup;
   const report = (/** @type {ThreadReport} */ message) => loop.postMessage(message);
   const pool = new pg.Pool({
-    Client,
     connectionString: setup.connectionString,
     application_name: setup.applicationName,
     max: 1,

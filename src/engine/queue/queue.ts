@@ -24,8 +24,6 @@ interface QueueOptions {
   /** A run is given up after this many lost attempts. */
   maxAttempts: number;
   graphIds: readonly string[];
-  /** False: only the lease reveals a lost server (platform/database/accelerators.ts). Default: true. */
-  seesDeaths?: boolean;
   runningLimits?: RunningLimits | undefined;
 }
 
@@ -37,10 +35,7 @@ const ALONE_AFTER = 2;
 /** More than a run may lose. */
 const ANY_LOST = 2 ** 31 - 1;
 
-export const createQueue = (
-  database: Database,
-  { maxAttempts, graphIds, seesDeaths = true, runningLimits }: QueueOptions,
-) => {
+export const createQueue = (database: Database, { maxAttempts, graphIds, runningLimits }: QueueOptions) => {
   const limits = runningLimits && limitsRuns(runningLimits) ? runningLimits : undefined;
   /** The last attempt is alone in any case. */
   const aloneFrom = Math.min(ALONE_AFTER, Math.max(1, maxAttempts - 1));
@@ -98,16 +93,15 @@ export const createQueue = (
 
     listEndedThreadless: (seconds: number) => listEndedThreadless(database, seconds),
 
-    findToRecover: (leaseSeconds: number) => findToRecover(database, { leaseSeconds, graphIds, seesDeaths }),
+    findToRecover: (leaseSeconds: number) => findToRecover(database, { leaseSeconds, graphIds }),
 
-    requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds, seesDeaths }),
+    requeueLost: (leaseSeconds: number) => requeue(database, { maxAttempts, leaseSeconds }),
 
     endedAs: (attempt: AttemptSelector, status: RunOutcome["status"]) => endedAs(database, attempt, status),
 
     assertWritable: () => assertWritable(database),
 
-    listAbandoned: (leaseSeconds: number) =>
-      listAbandoned(database, { maxAttempts, leaseSeconds, graphIds, seesDeaths }),
+    listAbandoned: (leaseSeconds: number) => listAbandoned(database, { maxAttempts, leaseSeconds, graphIds }),
   };
 };
 

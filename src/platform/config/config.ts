@@ -1,4 +1,4 @@
-import { assertOneDatabase, OPTIONS, type Config, type OptionName } from "./options.ts";
+import { OPTIONS, type Config, type OptionName } from "./options.ts";
 import { CONSTANTS, derivedFrom } from "./run-options.ts";
 import { StartError } from "../domain/errors.ts";
 import { projectKeysIn } from "./project-keys.ts";
@@ -80,7 +80,6 @@ export const parseConfig = (
   environment: Environment,
   { terminal = false, flagNames }: { terminal?: boolean; flagNames?: FlagNames } = {},
 ): Config => {
-  if (flags.databaseUrl === undefined) assertOneDatabase(environment);
   const given = resolveOptions(Object.keys(OPTIONS) as OptionName[], flags, environment, flagNames);
   const config: Config = {
     ...given,

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { addressesOf } from "../database/addresses.js";
 import type { ObjectStoreSetup } from "../database/object-store.ts";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { storableConfig } from "../domain/json-schemas.ts";
@@ -23,26 +22,22 @@ import type { ProjectKeys } from "./project-keys.ts";
 import { EXECUTION_OPTIONS, LIMIT_OPTIONS, type CONSTANTS, type derivedFrom } from "./run-options.ts";
 
 export const isPostgresUrl = (value: string): boolean =>
-  addressesOf(value).length === 1 &&
-  URL.canParse(value) &&
-  ["postgres:", "postgresql:"].includes(new URL(value).protocol);
-
-const arePostgresUrls = (value: string): boolean => addressesOf(value).every(isPostgresUrl);
+  URL.canParse(value) && ["postgres:", "postgresql:"].includes(new URL(value).protocol);
 
 export const DATABASE_OPTIONS = {
   databaseUrl: {
-    environment: ["DATABASE_URL", "DATABASE_URLS", "DATABASE_URI", "POSTGRES_URI"],
+    environment: ["DATABASE_URL", "DATABASE_URI", "POSTGRES_URI"],
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
-    schema: z.string().refine(arePostgresUrls).optional(),
+    schema: z.string().refine(isPostgresUrl).optional(),
     description:
-      "PostgreSQL to use: postgresql://user:password@host:5432/database. Several addresses, separated by commas, lead to a primary and its standbys. Not set: an embedded PostgreSQL.",
+      "PostgreSQL to use: postgresql://user:password@host:5432/database. Not set: an embedded PostgreSQL.",
   },
   databaseDirectUrl: {
     environment: ["DATABASE_DIRECT_URL"],
     secret: true,
     expected: "a URL like postgresql://user:password@host:5432/database",
-    schema: z.string().refine(arePostgresUrls).optional(),
+    schema: z.string().refine(isPostgresUrl).optional(),
     description: "The same database past a transaction pooler (docs/scaling.md).",
   },
   databaseWaitSeconds: {
@@ -73,24 +68,7 @@ export const DATABASE_OPTIONS = {
     description:
       "Schema of the tables, created at the first start. Deployments can share a database, each with its own schema.",
   },
-  databasePlain: {
-    environment: ["DATABASE_PLAIN"],
-    default: "false",
-    ...flag,
-    description:
-      "true: for a database without LISTEN, without advisory locks, or whose pg_stat_activity does not list all sessions. " +
-      "Processes then poll, and only an expired lease shows a dead server.",
-  },
 } satisfies Options;
-
-/** @throws StartError if both names are set, and name different databases */
-export const assertOneDatabase = ({
-  DATABASE_URL: one,
-  DATABASE_URLS: several,
-}: Readonly<Record<string, string | undefined>>): void => {
-  if (one && several && one !== several)
-    throw new StartError("DATABASE_URL and DATABASE_URLS differ. Set one of them.");
-};
 
 export const unusedDataWarning = (
   namesFolder: boolean,

@@ -186,11 +186,7 @@ export const derivedFrom = (given: {
   requestsPerMinute: number;
   graphProcessHeapMegabytes: number;
   leaseSeconds: number;
-  databasePlain: boolean;
 }) => ({
-  databaseListen: !given.databasePlain,
-  databaseAdvisoryLocks: !given.databasePlain,
-  databaseSessions: !given.databasePlain,
   readsPerMinute: given.requestsPerMinute,
   searchesPerMinute: Math.ceil(given.requestsPerMinute / 5),
   writesPerMinute: Math.ceil(given.requestsPerMinute * 0.4),

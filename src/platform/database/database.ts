@@ -5,7 +5,6 @@ import { parseStoredJson } from "../encryption/json.ts";
 import { openCipher, type EncryptionSetup } from "../encryption/setup.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ObjectStore } from "./object-store.ts";
-import { Client } from "./addresses.js";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import {
@@ -126,7 +125,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
   };
   const poolOf = (address: string, max: number) =>
-    new pg.Pool({ ...settings, Client, connectionString: address, max });
+    new pg.Pool({ ...settings, connectionString: address, max });
   const pool = poolOf(connectionString, poolSize);
   const { searchAddresses } = options;
   const searchPools = searchAddresses && [

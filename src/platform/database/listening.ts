@@ -1,5 +1,4 @@
 import pg from "pg";
-import { Client } from "./addresses.js";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
 import { statement } from "./statement.ts";
@@ -11,14 +10,14 @@ interface ListeningOptions {
   /** Not through a pooler in transaction mode. */
   connectionString: string;
   applicationName: string;
-  /** Undefined: the connection does not show others that this process lives. */
-  processId: string | undefined;
+  /** Shows others that this process lives. */
+  processId: string;
   onNotification(payload: string | undefined): void;
   logger: Logger;
 }
 
 /** Until the connection ends, others see that this process lives (queue/sql/missed-heartbeats.ts). */
-export const SHOW_LIFE = statement(
+const SHOW_LIFE = statement(
   { processId: "text" },
   (sql) => `select pg_advisory_lock_shared(hashtextextended(${sql.processId}, 0))`,
 );
@@ -33,7 +32,7 @@ export const listenTo = async (channel: string, options: ListeningOptions) => {
   let lost = false;
 
   const listen = async (): Promise<void> => {
-    const fresh = new Client({
+    const fresh = new pg.Client({
       connectionString,
       application_name: applicationName,
       connectionTimeoutMillis: LIFE_SIGN_MS,
@@ -49,7 +48,7 @@ export const listenTo = async (channel: string, options: ListeningOptions) => {
     client = fresh;
     await fresh.connect();
     await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
-    if (processId !== undefined) await fresh.query(SHOW_LIFE.compile({ processId }));
+    await fresh.query(SHOW_LIFE.compile({ processId }));
     reconnecting.reset();
     if (lost) logger.info("the listening connection is back again");
     lost = false;

@@ -2,20 +2,16 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type pg from "pg";
+import pg from "pg";
 import { sqlState, StartError } from "../domain/errors.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
-import { Client } from "./addresses.js";
-import { againIfOthersWereFirst } from "./accelerators.ts";
 import { hasTable } from "./has-table.ts";
 import { inSchema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
 interface MigrateOptions {
   schema: string;
-  /** False: processes that start together retry. */
-  advisoryLocks?: boolean;
   /** Default: all of this version. */
   migrations?: readonly Migration[];
   logger: Logger;
@@ -165,11 +161,11 @@ const applyWhenUnlocked = async (
 };
 
 const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<string | undefined> => {
-  const { schema, logger, advisoryLocks = true, migrations = await readMigrations() } = options;
+  const { schema, logger, migrations = await readMigrations() } = options;
   // Checked first, because the statements below need the owner of the tables.
   const known = await readRan(client, schema);
   if (known !== undefined && nextOf(migrations, known, schema) === undefined) return undefined;
-  if (advisoryLocks) await client.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+  await client.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   await ensureSchema(client, schema);
   await client
     .query(
@@ -197,7 +193,7 @@ const migrateOnce = async (client: pg.Client, options: MigrateOptions): Promise<
  */
 export const migrate = async (connectionString: string, options: MigrateOptions): Promise<void> => {
   const { schema, logger } = options;
-  const client = new Client({ connectionString, application_name: "threadloom migrate" });
+  const client = new pg.Client({ connectionString, application_name: "threadloom migrate" });
   client.on("error", (error) => logger.error({ err: error }, "the connection was lost while migrating"));
   await client.connect();
   const transaction = async (): Promise<string | undefined> => {
@@ -214,7 +210,7 @@ export const migrate = async (connectionString: string, options: MigrateOptions)
   };
   try {
     let applied = 0;
-    while ((await againIfOthersWereFirst(transaction)) !== undefined) applied += 1;
+    while ((await transaction()) !== undefined) applied += 1;
     if (applied > 0)
       logger.info({ schema, migrations: applied }, "migrations were applied: the database is up to date");
   } finally {

@@ -2,7 +2,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { sqlState, StartError } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
-import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import { withProbe } from "./probe.ts";
 import { statement } from "./statement.ts";
 
@@ -92,12 +91,7 @@ export const isSession = (connectionString: string): Promise<boolean> =>
  * After a refusal an unused lock may stay on a pooler's connection. Throws StartError, and errors of `pg` if
  * `connectionString` is unusable.
  */
-export const assertSessions = async (
-  addresses: DatabaseAddresses,
-  { advisoryLocks, sessions }: Accelerators = ALL_ACCELERATORS,
-): Promise<void> => {
-  // The test needs a lock that other connections can see.
-  if (!advisoryLocks || !sessions) return;
+export const assertSessions = async (addresses: DatabaseAddresses): Promise<void> => {
   const { connectionString, directConnectionString, preparedStatements } = addresses;
   if (directConnectionString === undefined) {
     if (!(await isSession(connectionString))) throw new StartError(THROUGH_POOLER);

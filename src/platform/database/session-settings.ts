@@ -1,4 +1,3 @@
-import { addressesOf, changeAddresses } from "./addresses.js";
 import { sqlState } from "../domain/errors.ts";
 import { BOUNDED_READ_MS } from "./bounded-reads.ts";
 import { isPassing } from "./passing-faults.ts";
@@ -20,13 +19,12 @@ export const READ_BY_ANY_PLAN =
 /** PgBouncer's error for an unknown option. */
 const PROTOCOL_VIOLATION = "08P01";
 
-const withOptions = (connectionString: string, options: string): string =>
-  changeAddresses(connectionString, (address) => {
-    const url = new URL(address);
-    const given = url.searchParams.get("options");
-    url.searchParams.set("options", given === null ? options : `${given} ${options}`);
-    return url.href;
-  });
+const withOptions = (connectionString: string, options: string): string => {
+  const url = new URL(connectionString);
+  const given = url.searchParams.get("options");
+  url.searchParams.set("options", given === null ? options : `${given} ${options}`);
+  return url.href;
+};
 
 /**
  * Returns the address unchanged if a pooler refuses settings, or ignores them. Throws errors of `pg` if the database is
@@ -34,7 +32,7 @@ const withOptions = (connectionString: string, options: string): string =>
  */
 export const withSessionSettings = async (connectionString: string): Promise<string> => {
   // Such as a socket's folder.
-  if (!addressesOf(connectionString).every((address) => URL.canParse(address))) return connectionString;
+  if (!URL.canParse(connectionString)) return connectionString;
   const address = withOptions(connectionString, SETTINGS);
   try {
     return await withProbe(address, async (client) => {

@@ -1,6 +1,5 @@
 import type { Logger } from "../lib/logger.ts";
 import { listenTo } from "./listening.ts";
-import { ALL_ACCELERATORS, type Accelerators } from "./accelerators.ts";
 import type { Database } from "./database.ts";
 import { statement } from "./statement.ts";
 
@@ -85,8 +84,6 @@ interface SignalsOptions {
   connectionString: string;
   /** Names the lock that shows others whether this process lives. */
   processId: string;
-  /** Without `listen` this process receives only its own signals. */
-  accelerators?: Accelerators;
   logger: Logger;
 }
 
@@ -102,13 +99,7 @@ const COUNT_LISTENERS = statement(
    where application_name = ${sql.applicationName} and datname = current_database()`,
 );
 
-export const openSignals = async ({
-  database,
-  connectionString,
-  processId,
-  accelerators = ALL_ACCELERATORS,
-  logger,
-}: SignalsOptions) => {
+export const openSignals = async ({ database, connectionString, processId, logger }: SignalsOptions) => {
   // One channel for a whole schema: 200 idle listeners on other channels cut 40,000 notifies/s to 290.
   const channel = database.schema;
   const applicationName = listenerName(database.schema);
@@ -116,8 +107,8 @@ export const openSignals = async ({
   const outgoing = new Set<string>();
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
-  /** No other process listens, or listening is off. */
-  let alone = !accelerators.listen;
+  /** No other process listens. */
+  let alone = false;
   let checkedAt = -Infinity;
   let closed = false;
 
@@ -130,7 +121,7 @@ export const openSignals = async ({
 
   const checkOthers = async (): Promise<void> => {
     const now = performance.now();
-    if (listening === undefined || !accelerators.sessions || now - checkedAt < ALONE_FOR_MS) return;
+    if (now - checkedAt < ALONE_FOR_MS) return;
     checkedAt = now;
     try {
       const rows = await COUNT_LISTENERS.query<{ listeners: number }>(database, { applicationName });
@@ -156,15 +147,13 @@ export const openSignals = async ({
     }
   };
 
-  const listening = accelerators.listen
-    ? await listenTo(channel, {
-        connectionString,
-        applicationName,
-        processId: accelerators.advisoryLocks ? processId : undefined,
-        onNotification: deliver,
-        logger,
-      })
-    : undefined;
+  const listening = await listenTo(channel, {
+    connectionString,
+    applicationName,
+    processId,
+    onNotification: deliver,
+    logger,
+  });
 
   return {
     /** Reaches every process, including this one. Never throws, never waits. */
@@ -186,7 +175,7 @@ export const openSignals = async ({
       flushing = flushing.then(flush);
       await flushing;
       closed = true;
-      await listening?.close();
+      await listening.close();
     },
   };
 };

@@ -1,5 +1,4 @@
 import { THE_SERVER } from "../../access/caller.ts";
-import { seesDeaths } from "../../platform/database/accelerators.ts";
 import { createExecutor } from "../../engine/attempt/execution.ts";
 import { createEndings } from "../../engine/endings.ts";
 import { createHeartbeat } from "../../engine/lease/heartbeat.ts";
@@ -17,8 +16,6 @@ import { createRunEnds } from "../../engine/queue/ending.ts";
 import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
 import { createQueue } from "../../engine/queue/queue.ts";
-import type { RunSelector } from "../../engine/queue/attempts.ts";
-import { announceReader } from "../../engine/queue/sql/announce-reader.ts";
 import { noteUnlogged } from "../../engine/queue/sql/note-unlogged.ts";
 import { createRunRepository } from "../../api/runs/repository.ts";
 import type { Foundation } from "./foundation.ts";
@@ -31,7 +28,7 @@ export const openExecution = async (
   webhooks: Pick<Webhooks, "recordEnds" | "recordPushes" | "outbox">,
 ) => {
   const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
-  const { config, connectionString, processId, authorize, accelerators } = foundation;
+  const { config, connectionString, processId, authorize } = foundation;
   const { database, signals, checkpoints, graphs, metrics, telemetry, usage } = foundation;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
@@ -39,7 +36,6 @@ export const openExecution = async (
   const queue = createQueue(database, {
     ...config,
     graphIds: graphs.ids,
-    seesDeaths: seesDeaths(accelerators),
     runningLimits: {
       perCaller: config.runningRunsPerCaller,
       keyFactor: config.keyFactor,
@@ -58,9 +54,6 @@ export const openExecution = async (
       processId,
       phaseOf: (run) => runRepository.phaseOf(run, processId),
       noteUnlogged: (source) => noteUnlogged(database, source),
-      ...(accelerators.listen
-        ? {}
-        : { announceReader: (run: RunSelector) => announceReader(database, run, processId) }),
       faults,
       logger,
     }),

@@ -7,7 +7,6 @@ import { createKeyRepository } from "../../access/keys/repository.ts";
 import { assertObjectStore } from "../../state/checkpoints/upkeep/objects.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
-import { acceleratorsOf } from "../../platform/database/accelerators.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
 import {
   openDatabase as openTables,
@@ -104,14 +103,13 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
-  const accelerators = acceleratorsOf(config);
   const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
-  await assertSessions(addresses, accelerators);
+  await assertSessions(addresses);
   const connectionString = await withSessionSettings(parts.connectionString);
   // Without a second address, `assertSessions` has found whole sessions.
-  const direct = directConnectionString === undefined && accelerators.advisoryLocks && accelerators.sessions;
+  const direct = directConnectionString === undefined;
   const sessionConnectionString = directConnectionString ?? connectionString;
-  await migrate(sessionConnectionString, { schema, ...accelerators, logger });
+  await migrate(sessionConnectionString, { schema, logger });
   const database = await openDatabase(config, lifecycle, {
     connectionString,
     searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
@@ -144,14 +142,13 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
       database,
       connectionString: sessionConnectionString,
       processId,
-      accelerators,
       logger,
     }),
   );
 
   assertNoVectors(database, storeIndex);
   const repository = createStoreRepository(database, database);
-  const items = await openItems({ database, repository, index: storeIndex, ...accelerators, logger });
+  const items = await openItems({ database, repository, index: storeIndex, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
   const telemetry = isTelemetryOn() ? { contents: environment[CAPTURES_CONTENTS] === "true" } : undefined;
   const metrics = createMetrics({
@@ -217,7 +214,6 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     processId,
     access,
     authorize,
-    accelerators,
     database,
     signals,
     checkpoints,

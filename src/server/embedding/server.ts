@@ -90,7 +90,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Embedde
     dataFolder: options.dataFolder,
   };
   const { databaseUrl: address } = options;
-  const named = { DATABASE_URL: address, DATABASE_URLS: address, LOG_LEVEL: options.logLevel };
+  const named = { DATABASE_URL: address, LOG_LEVEL: options.logLevel };
   const environment = mergeEnvironments(project.environment, given, named);
   const config = parseConfig(flags, environment, { flagNames: FLAG_NAMES });
   const logger = createLogger({ level: config.logLevel, contents: config.logContents });

@@ -14,8 +14,7 @@ let database: Database;
 let repository: KeyRepository;
 beforeAll(async () => {
   server = await startTestServer({ corsAllowOrigins: [] });
-  // This replica does not listen to notifications, so it has to poll.
-  replica = await startTestServer({ connectionString: server.connectionString, databaseListen: false });
+  replica = await startTestServer({ connectionString: server.connectionString });
   database = openTestDatabase(server.connectionString);
   repository = createKeyRepository(database);
 });

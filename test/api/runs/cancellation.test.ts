@@ -2,7 +2,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { RunRecord } from "../../../src/api/runs/schemas.ts";
 import { saying, textsOf, type Api, type Refusal, type ThreadRecord } from "../../helpers/api.ts";
-import { IS_PLAIN, type TestServer } from "../../helpers/app.ts";
+import type { TestServer } from "../../helpers/app.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { query } from "../../helpers/query.ts";
@@ -68,30 +68,27 @@ describe.each(places)("cancelling on %s", (where, place) => {
   });
 
   // A cancel over another server is received at the next heartbeat.
-  test.skipIf(IS_PLAIN)(
-    "cuts off a run that ignores its signal, and its later results do not count",
-    async () => {
-      const [deaf, next] = [`deaf, ${where}`, `next, ${where}`];
-      const run = await aRunInProgress({ assistant_id: "gate", input: { label: deaf, deaf: true } });
-      await eventually("it is at its gate", () => isAtGate(deaf));
-      const stream = await openStream(`${server.url}/threads/${run.thread_id}/runs/${run.run_id}/stream`);
-      await place().cancel(run.thread_id, run.run_id, "wait=1");
-      expect(isAtGate(deaf)).toBe(true);
-      const state = await api.state(run.thread_id);
-      expect(state.values["done"]).toEqual([]);
-      const after = api.aFinishedRun(run.thread_id, {
-        assistant_id: "gate",
-        input: { label: next, deaf: false },
-      });
-      await eventually("the next is at its gate", () => isAtGate(next));
-      openGate(deaf);
-      // While this run takes its time, the other one tries to write.
-      await api.aFinishedRun(await api.aThread(), { assistant_id: "counter", input: {} });
-      openGate(next);
-      expect(await after).toMatchObject({ done: [next] });
-      expect(dataOf(await stream.rest(), "custom")).not.toContainEqual({ opened: deaf });
-    },
-  );
+  test("cuts off a run that ignores its signal, and its later results do not count", async () => {
+    const [deaf, next] = [`deaf, ${where}`, `next, ${where}`];
+    const run = await aRunInProgress({ assistant_id: "gate", input: { label: deaf, deaf: true } });
+    await eventually("it is at its gate", () => isAtGate(deaf));
+    const stream = await openStream(`${server.url}/threads/${run.thread_id}/runs/${run.run_id}/stream`);
+    await place().cancel(run.thread_id, run.run_id, "wait=1");
+    expect(isAtGate(deaf)).toBe(true);
+    const state = await api.state(run.thread_id);
+    expect(state.values["done"]).toEqual([]);
+    const after = api.aFinishedRun(run.thread_id, {
+      assistant_id: "gate",
+      input: { label: next, deaf: false },
+    });
+    await eventually("the next is at its gate", () => isAtGate(next));
+    openGate(deaf);
+    // While this run takes its time, the other one tries to write.
+    await api.aFinishedRun(await api.aThread(), { assistant_id: "counter", input: {} });
+    openGate(next);
+    expect(await after).toMatchObject({ done: [next] });
+    expect(dataOf(await stream.rest(), "custom")).not.toContainEqual({ opened: deaf });
+  });
 });
 
 describe("cancelling", () => {

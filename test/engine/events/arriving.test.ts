@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
+import { freshDatabase } from "../../helpers/database.ts";
+import { onServer } from "../../helpers/on-server.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 
@@ -70,14 +72,16 @@ test("a reader whose run is deleted before the reader is announced gets an error
 });
 
 test("a reader is cut off if the run ends before the executing server receives the reader's signal; a second read returns the stored events", async () => {
-  // Signals arrive only with heartbeats, and there are none.
-  const deaf = { databaseListen: false, heartbeatSeconds: 100, leaseSeconds: 300 };
-  const executing = await startTestServer(deaf);
-  const replica = await startTestServer({
-    ...deaf,
-    connectionString: executing.connectionString,
-    role: "api",
+  // No signal leaves a server, and there are no heartbeats.
+  const fresh = await freshDatabase();
+  await onServer(fresh.connectionString, async (client) => {
+    await client.query("create function public.pg_notify(text, text) returns void language sql as 'select'");
+    const { pathname } = new URL(fresh.connectionString);
+    await client.query(`alter database ${pathname.slice(1)} set search_path to public, pg_catalog`);
   });
+  const deaf = { connectionString: fresh.connectionString, heartbeatSeconds: 100, leaseSeconds: 300 };
+  const executing = await startTestServer(deaf);
+  const replica = await startTestServer({ ...deaf, role: "api" });
   try {
     const there = apiOf(executing);
     const threadId = await there.aThread();
@@ -92,5 +96,6 @@ test("a reader is cut off if the run ends before the executing server receives t
   } finally {
     await replica.close();
     await executing.close();
+    await fresh.drop();
   }
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { ThreadReader } from "../../../src/engine/events/readers/thread-reader.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { apiOf, saying, type Api } from "../../helpers/api.ts";
-import { IS_PLAIN, startTestServer, type TestServer } from "../../helpers/app.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { idsOf, openHub, readUntil, type ReadEvent } from "./open-hub.ts";
 
 /** Reads a thread over several runs, from a process that executes none of them. */
@@ -76,34 +76,31 @@ describe("the events of a thread", () => {
   });
 
   // Only signals announce a follower. Without them, a run that is not resumable is not logged for readers on other servers.
-  test.skipIf(IS_PLAIN)(
-    "reach a reader that waits for a thread that does not exist yet, and none of a later run is missed",
-    async () => {
-      const threadId = newId();
-      const reader = read(threadId);
-      const first = reader.next();
-      await apis[0]!.aThread({ thread_id: threadId });
-      const long = await apis[0]!.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
-      const began = await first;
-      expect(began).toMatchObject({ runId: long.run_id });
-      expect(typeof began === "string" ? began : began.events[0]).toMatchObject({
-        seq: 0,
-        event: "metadata",
-      });
-      await apis[0]!.cancel(threadId, long.run_id);
-      // The run has no reader on its own server, and is not resumable.
-      const next = await apis[1]!.aRun(threadId, {
-        assistant_id: "two-step",
-        input: saying("again"),
-        stream_mode: "values",
-      });
-      const published = await readUntil(reader, ({ runId, seq }) => runId === next.run_id && seq === 3);
-      expectRising(idsOf(published));
-      expect(published.filter((event) => event.runId === next.run_id).map(({ seq }) => seq)).toEqual([
-        0, 1, 2, 3,
-      ]);
-    },
-  );
+  test("reach a reader that waits for a thread that does not exist yet, and none of a later run is missed", async () => {
+    const threadId = newId();
+    const reader = read(threadId);
+    const first = reader.next();
+    await apis[0]!.aThread({ thread_id: threadId });
+    const long = await apis[0]!.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
+    const began = await first;
+    expect(began).toMatchObject({ runId: long.run_id });
+    expect(typeof began === "string" ? began : began.events[0]).toMatchObject({
+      seq: 0,
+      event: "metadata",
+    });
+    await apis[0]!.cancel(threadId, long.run_id);
+    // The run has no reader on its own server, and is not resumable.
+    const next = await apis[1]!.aRun(threadId, {
+      assistant_id: "two-step",
+      input: saying("again"),
+      stream_mode: "values",
+    });
+    const published = await readUntil(reader, ({ runId, seq }) => runId === next.run_id && seq === 3);
+    expectRising(idsOf(published));
+    expect(published.filter((event) => event.runId === next.run_id).map(({ seq }) => seq)).toEqual([
+      0, 1, 2, 3,
+    ]);
+  });
 
   test("end when the reader is closed, also while it waits", async () => {
     const reader = read(newId());

@@ -78,10 +78,10 @@ const failOver = async (): Promise<Finding> => {
   }
 };
 
-/** 32: DATABASE_URLS names both. */
+/** 32: one address leads to the primary. */
 export const failedPrimary = ({ failures }: { failures: number }): Scenario => ({
   number: 32,
-  title: "the primary dies, and its standby takes over (DATABASE_URLS)",
+  title: "the primary dies, and its standby takes over behind one address",
   criterion: "no acknowledged run is lost or fails; the servers go on",
   scaled: `${failures} times`,
   async run() {

@@ -60,15 +60,6 @@ describe("values", () => {
     expect(parse([], { [name]: "postgres://u:p@db/x" }).databaseUrl).toBe("postgres://u:p@db/x");
   });
 
-  test("DATABASE_URL and DATABASE_URLS must not name different databases", () => {
-    const [one, other] = ["postgres://u:p@one/x", "postgres://u:p@other/x"];
-    expect(() => parse([], { DATABASE_URL: one, DATABASE_URLS: `${one},${other}` })).toThrow(
-      "DATABASE_URL and DATABASE_URLS differ. Set one of them.",
-    );
-    expect(parse([], { DATABASE_URL: one, DATABASE_URLS: one }).databaseUrl).toBe(one);
-    expect(parse([], { DATABASE_URL: "", DATABASE_URLS: other }).databaseUrl).toBe(other);
-  });
-
   test.each([
     ["LANGGRAPH_POSTGRES_POOL_MAX_SIZE", "150", { databasePoolSize: 150 }],
     ["BG_JOB_MAX_RETRIES", "5", { maxAttempts: 5 }],

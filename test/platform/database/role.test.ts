@@ -141,10 +141,9 @@ test.each(["threadloom", "agents_of_team_1"])(
 
 test("a role without rights in the schema gets an error that names the page with the rights", async () => {
   await administrator.query(`create role ${roleNamed("threadloom_server")} login password '${PASSWORD}'`);
-  await migrate(address, { schema: "threadloom", advisoryLocks: true, logger: listeningLogger().logger });
+  await migrate(address, { schema: "threadloom", logger: listeningLogger().logger });
   const refused: unknown = await migrate(addressAs("threadloom_server"), {
     schema: "threadloom",
-    advisoryLocks: true,
     logger: listeningLogger().logger,
   }).catch((error: unknown) => error);
   expect(String(explainUnusable(refused, address))).toMatch(

@@ -4,7 +4,7 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { ENGINE_GRAPHS } from "../../engine/graphs/config-file.ts";
 import { workerProcesses } from "../../engine/worker-process.ts";
 import { apiOf } from "../../helpers/api.ts";
-import { IS_PLAIN, startTestServer, type TestServer } from "../../helpers/app.ts";
+import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { startCuttingProxy } from "../../helpers/cutting-proxy.ts";
 import { endLeases, PATIENT_LEASES } from "../../helpers/leases.ts";
@@ -95,7 +95,7 @@ describe("a thread that another server executes", () => {
     expect(here.seen.filter(({ method }) => method === "messages").length).toBeGreaterThan(600);
   });
 
-  test.skipIf(IS_PLAIN)("sends runs of the other wire there, too, as long as it has a follower", async () => {
+  test("sends runs of the other wire there, too, as long as it has a follower", async () => {
     const threadId = await apiOf(server).aThread();
     const there = await open(replica.url, threadId);
     there.until(() => false).catch(() => undefined);

@@ -33,8 +33,6 @@ export interface HubOptions {
   phaseOf: (run: RunSelector) => Promise<RunPhase>;
   /** For readers that signals do not reach. */
   noteUnlogged: (source: EventSource) => Promise<void>;
-  /** For processes that signals do not reach: makes the run's events logged, or known to be missing. */
-  announceReader?: (run: RunSelector) => Promise<unknown>;
   faults: Faults;
   logger: Logger;
 }

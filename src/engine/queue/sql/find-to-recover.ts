@@ -15,23 +15,18 @@ export interface ToRecover {
 }
 
 /** Indexes: see `missesHeartbeats`, runs_claimable, runs_behind. */
-const findStatement = (seesDeaths: boolean) =>
-  statement(
-    { leaseSeconds: "float8", graphIds: "text[]" },
-    (sql) => `with writable as (${ASSERT_WRITABLE})
-  select ${isSome(`threadloom.runs r where ${missesHeartbeats(sql, seesDeaths)}`, "r.thread_id")} as lost,
+const FIND_TO_RECOVER = statement(
+  { leaseSeconds: "float8", graphIds: "text[]" },
+  (sql) => `with writable as (${ASSERT_WRITABLE})
+  select ${isSome(`threadloom.runs r where ${missesHeartbeats(sql)}`, "r.thread_id")} as lost,
   ${laterRunIsDue(sql.graphIds)} as later,
   ${isSome("threadloom.runs r where r.status = 'pending' and r.behind", "r.thread_id")} as behind`,
-  );
-
-const FIND_TO_RECOVER = findStatement(true);
-const FIND_TO_RECOVER_BY_LEASE = findStatement(false);
+);
 
 /** Throws on a standby, where holders can't renew their leases. */
 export const findToRecover = async (
   queryable: Queryable,
-  missed: Pick<MissedHeartbeats, "leaseSeconds" | "seesDeaths"> & { graphIds: readonly string[] },
+  missed: Pick<MissedHeartbeats, "leaseSeconds"> & { graphIds: readonly string[] },
 ): Promise<ToRecover> => {
-  const statement = missed.seesDeaths ? FIND_TO_RECOVER : FIND_TO_RECOVER_BY_LEASE;
-  return (await statement.query<ToRecover>(queryable, missed))[0]!;
+  return (await FIND_TO_RECOVER.query<ToRecover>(queryable, missed))[0]!;
 };

@@ -13,22 +13,18 @@ interface Abandoned extends MissedHeartbeats {
  * `silent` is materialized: otherwise PostgreSQL 17 and older prefer an ordered scan of all runs. Index: see
  * `missesHeartbeats`.
  */
-const listStatement = (seesDeaths: boolean) =>
-  statement(
-    {
-      ...MISSED_HEARTBEAT_PARAMETERS,
-      graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
-    },
-    (sql) => `with silent as materialized (
+const LIST_ABANDONED = statement(
+  {
+    ...MISSED_HEARTBEAT_PARAMETERS,
+    graphIds: ["text[]", (abandoned: Abandoned) => abandoned.graphIds],
+  },
+  (sql) => `with silent as materialized (
     select r.* from threadloom.runs r
-    where ${missesHeartbeats(sql, seesDeaths)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null))
+    where ${missesHeartbeats(sql)} and (r.lost_attempts + 1 >= ${sql.maxAttempts} or r.cancel_action is not null))
   select ${EXECUTED_COLUMNS} from silent r
   where r.graph_id = any(${sql.graphIds}) or not r.graph_id in (${HOSTED_GRAPHS})
   order by r.run_id`,
-  );
-
-const LIST_ABANDONED = listStatement(true);
-const LIST_ABANDONED_BY_LEASE = listStatement(false);
+);
 
 /**
  * Runs that must not be tried again. Ending a run needs its graph, so a process lists runs whose graph it
@@ -38,6 +34,5 @@ export const listAbandoned = async (
   queryable: Queryable,
   abandoned: Abandoned,
 ): Promise<ExecutedRunRow[]> => {
-  const statement = abandoned.seesDeaths ? LIST_ABANDONED : LIST_ABANDONED_BY_LEASE;
-  return openRuns(queryable, await statement.query<ExecutedRunRow>(queryable, abandoned));
+  return openRuns(queryable, await LIST_ABANDONED.query<ExecutedRunRow>(queryable, abandoned));
 };

@@ -1,8 +1,6 @@
 export interface MissedHeartbeats {
   maxAttempts: number;
   leaseSeconds: number;
-  /** Whether pg_locks is readable (platform/database/accelerators.ts). */
-  seesDeaths: boolean;
 }
 
 export const MISSED_HEARTBEAT_PARAMETERS = {
@@ -15,11 +13,8 @@ export const MISSED_HEARTBEAT_PARAMETERS = {
  * (platform/database/signals.ts). The lock alone is not enough: a live process may lose that connection.
  * Index: runs_one_begun_per_thread (all running runs).
  */
-export const missesHeartbeats = (sql: { readonly leaseSeconds: string }, seesDeaths: boolean): string =>
-  !seesDeaths
-    ? // PostgreSQL rejects an unused parameter.
-      `r.status = 'running' and r.lease_until < now() and ${sql.leaseSeconds} > 0`
-    : `r.status = 'running' and r.lease_until < now() + make_interval(secs => ${sql.leaseSeconds} / 2)
+export const missesHeartbeats = (sql: { readonly leaseSeconds: string }): string =>
+  `r.status = 'running' and r.lease_until < now() + make_interval(secs => ${sql.leaseSeconds} / 2)
   and (r.lease_until < now() or not exists (
     select 1 from pg_locks l
     where l.locktype = 'advisory' and l.objsubid = 1

@@ -3,11 +3,8 @@ import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { missesHeartbeats, MISSED_HEARTBEAT_PARAMETERS, type MissedHeartbeats } from "./missed-heartbeats.ts";
 
-const mayBeTriedAgain = (
-  sql: Readonly<Record<keyof typeof MISSED_HEARTBEAT_PARAMETERS, string>>,
-  seesDeaths: boolean,
-): string =>
-  `${missesHeartbeats(sql, seesDeaths)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
+const mayBeTriedAgain = (sql: Readonly<Record<keyof typeof MISSED_HEARTBEAT_PARAMETERS, string>>): string =>
+  `${missesHeartbeats(sql)} and r.lost_attempts + 1 < ${sql.maxAttempts} and r.cancel_action is null`;
 
 export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "attempt" | "lost_attempts">;
 
@@ -15,16 +12,15 @@ export type LostRunRow = Pick<RunRow, "run_id" | "thread_id" | "graph_id" | "att
  * running → pending. Locks threads before runs, as everywhere; locked threads wait for the next sweep.
  * Indexes: see `missesHeartbeats`, threads_pkey, runs_pkey.
  */
-const requeueStatement = (seesDeaths: boolean) =>
-  statement(
-    MISSED_HEARTBEAT_PARAMETERS,
-    (sql) => `with thread as (
+const REQUEUE = statement(
+  MISSED_HEARTBEAT_PARAMETERS,
+  (sql) => `with thread as (
   select t.thread_id from threadloom.threads t
-  where t.thread_id = any (array(select r.thread_id from threadloom.runs r where ${mayBeTriedAgain(sql, seesDeaths)}))
+  where t.thread_id = any (array(select r.thread_id from threadloom.runs r where ${mayBeTriedAgain(sql)}))
   order by t.thread_id for no key update skip locked),
 expired as (
   select r.run_id, r.thread_id from threadloom.runs r join thread on thread.thread_id = r.thread_id
-  where ${mayBeTriedAgain(sql, seesDeaths)}
+  where ${mayBeTriedAgain(sql)}
   order by r.run_id for update of r skip locked),
 requeued as (
   update threadloom.runs r set status = 'pending', worker_id = null, lease_until = null, updated_at = now(),
@@ -34,11 +30,8 @@ requeued as (
 turned as (
   update threadloom.threads t set turns = t.turns + 1 from requeued q where t.thread_id = q.thread_id)
 select * from requeued`,
-  );
-
-const REQUEUE = requeueStatement(true);
-const REQUEUE_BY_LEASE = requeueStatement(false);
+);
 
 /** Skips runs without attempts left, and runs to be cancelled. */
 export const requeue = async (queryable: Queryable, missed: MissedHeartbeats): Promise<LostRunRow[]> =>
-  await (missed.seesDeaths ? REQUEUE : REQUEUE_BY_LEASE).query<LostRunRow>(queryable, missed);
+  await REQUEUE.query<LostRunRow>(queryable, missed);

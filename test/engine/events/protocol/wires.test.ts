@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { ThreadReader } from "../../../../src/engine/events/readers/thread-reader.ts";
 import { isProtocolEvent, type Wire } from "../../../../src/engine/events/wires.ts";
 import { apiOf, saying, type Api } from "../../../helpers/api.ts";
-import { IS_PLAIN, startTestServer, type TestServer } from "../../../helpers/app.ts";
+import { startTestServer, type TestServer } from "../../../helpers/app.ts";
 import { eventually } from "../../../helpers/conditions.ts";
 import { query } from "../../../helpers/query.ts";
 import { openStream } from "../../../helpers/server-sent-events.ts";
@@ -100,7 +100,7 @@ test("a follower of the thread on the same server receives a run of the first wi
 });
 
 // Signals announce that another process follows a thread.
-test.skipIf(IS_PLAIN)("a follower on another process receives it, too", async () => {
+test("a follower on another process receives it, too", async () => {
   const threadId = await api.aThread();
   const reader = read(threadId, "protocol");
   let isTold = false;
