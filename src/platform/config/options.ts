@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { ObjectStoreSetup } from "../database/object-store.ts";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { storableConfig } from "../domain/json-schemas.ts";
-import { StartError } from "../domain/errors.ts";
 import { parseKeys } from "../encryption/keys.ts";
 import type { EncryptionSetup } from "../encryption/setup.ts";
 import {
