@@ -1,5 +1,5 @@
 import { Annotation, Command, interrupt, StateGraph } from "@langchain/langgraph";
-import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
+import { uuid6, type BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { AttemptOptions, StoredCheckpoint } from "../../../src/state/checkpoints/storage.ts";
 import { boundCopy, type RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
@@ -169,6 +169,29 @@ describe("a clock that goes back during a run", () => {
     expect(pages.flat().map(({ checkpointId }) => checkpointId)).toEqual(
       all.map(({ checkpointId }) => checkpointId),
     );
+  });
+
+  test("finds the state that a subgraph had before a checkpoint of the graph above", async () => {
+    const graph = row({ a: done("a", () => step(-STEP_MS)) });
+    const { threadId } = await aRunningRun(opened.database);
+    await run(threadId, graph, { steps: ["one"] });
+    const storage = opened.anotherProcess();
+    const earlier = await storage.readHead(threadId);
+    const config = { configurable: { thread_id: threadId, checkpoint_ns: "inner:1" } };
+    const saver = storage.saverForImport();
+    const inner = { v: 4, id: uuid6(0), ts: "", channel_values: {}, channel_versions: {}, versions_seen: {} };
+    await saver.put(config, inner, { source: "loop", step: 0, parents: {} }, {});
+    await saver.flush();
+    await run(threadId, graph, { steps: ["two"] });
+    const later = await storage.readHead(threadId);
+    const before = async (checkpoint_id: string | undefined): Promise<string[]> => {
+      const options = { limit: 1, before: { configurable: { checkpoint_id } } };
+      const found: string[] = [];
+      for await (const { checkpoint } of storage.saver.list(config, options)) found.push(checkpoint.id);
+      return found;
+    };
+    expect(await before(earlier?.checkpointId)).toEqual([]);
+    expect(await before(later?.checkpointId)).toEqual([inner.id]);
   });
 
   test("does not hide an update of the state, which returns its stored id", async () => {

@@ -55,24 +55,22 @@ export interface RowFilter {
   limit: number;
 }
 
-const ROWS = { which: "fragment", order: "fragment", limit: "bigint" } as const;
-type RowsSql = Readonly<Record<keyof typeof ROWS, string>>;
-const rowsOf = (sql: RowsSql): string => `
+const ROWS = { which: "fragment", limit: "bigint" } as const;
+const rowsOf = (sql: Readonly<Record<keyof typeof ROWS, string>>): string => `
       select * from threadloom.checkpoints c where ${sql.which}
-      order by ${sql.order} desc limit ${sql.limit}`;
-const withWrites = ({ order }: Pick<RowsSql, "order">, rows: string, more = ""): string => `
+      order by c.seq desc limit ${sql.limit}`;
+const withWrites = (rows: string, more = ""): string => `
     select ${COLUMNS}, w.writes${more}
     from (${rows}) as c
     ${SHAPE_OF_C}
     cross join lateral (${WRITES_OF_C}) as w
-    order by ${order} desc`;
+    order by c.seq desc`;
 
 const WEIGHT_OF_C = `octet_length(c.record) + coalesce(octet_length(c.metadata_text), octet_length(c.metadata::text))`;
 
-const READ_ROWS = statement(ROWS, (sql) => withWrites(sql, rowsOf(sql)));
+const READ_ROWS = statement(ROWS, (sql) => withWrites(rowsOf(sql)));
 const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
   withWrites(
-    sql,
     `
       select * from (
         select c.*, count(*) over () as available,
@@ -80,19 +78,22 @@ const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
             select sum(octet_length(w.writes)) from threadloom.checkpoint_writes w
             where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns
               and w.checkpoint_id = c.checkpoint_id
-          ), 0)) over (order by ${sql.order} desc rows between unbounded preceding and 1 preceding) as before
+          ), 0)) over (order by c.seq desc rows between unbounded preceding and 1 preceding) as before
         from (${rowsOf(sql)}) as c
       ) as c where coalesce(before, 0) < ${sql.bytesAtMost}`,
     ", c.available",
   ),
 );
 
-/** Only checkpoints of one graph of one thread have an order; others are listed by the time of their ids. */
-const isOfOneGraph = ({ threadId, checkpointNs }: RowFilter): boolean =>
-  threadId !== undefined && checkpointNs !== undefined;
-
-const orderOf = (filter: RowFilter): Fragment =>
-  fragment(() => (isOfOneGraph(filter) ? "c.seq" : "c.checkpoint_id"));
+/** LangGraph also names a checkpoint of the graph above. Indexes: checkpoints_pkey. */
+const seqOf = ({ threadId, checkpointNs }: RowFilter, id: string, parameter: (value: unknown) => string) => {
+  const thread = threadId === undefined ? "true" : `b.thread_id = ${parameter(threadId)}::uuid`;
+  const named = `${thread} and b.checkpoint_id = ${parameter(id)}::uuid`;
+  const inThread = `(select max(b.seq) from threadloom.checkpoints b where ${named})`;
+  if (checkpointNs === undefined) return inThread;
+  return `coalesce((select max(b.seq) from threadloom.checkpoints b
+    where ${named} and b.checkpoint_ns = ${parameter(checkpointNs)}::text), ${inThread})`;
+};
 
 const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
   fragment((parameter) => {
@@ -100,13 +101,7 @@ const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
     const { checkpointId, beforeCheckpointId, runId, metadata = {} } = filter;
     if (checkpointId !== undefined) conditions.push(`c.checkpoint_id = ${parameter(checkpointId)}::uuid`);
     if (beforeCheckpointId !== undefined)
-      conditions.push(
-        isOfOneGraph(filter)
-          ? `c.seq < (select b.seq from threadloom.checkpoints b
-              where b.thread_id = ${parameter(filter.threadId)}::uuid and b.checkpoint_ns = ${parameter(filter.checkpointNs)}::text
-                and b.checkpoint_id = ${parameter(beforeCheckpointId)}::uuid)`
-          : `c.checkpoint_id < ${parameter(beforeCheckpointId)}::uuid`,
-      );
+      conditions.push(`c.seq < ${seqOf(filter, beforeCheckpointId, parameter)}`);
     if (runId !== undefined) conditions.push(`c.run_id = ${parameter(runId)}::uuid`);
     if (Object.keys(metadata).length > 0) {
       encryption.assertSearchable(metadata);
@@ -120,7 +115,7 @@ const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
 
 export const readRows = async (queryable: Queryable, filter: RowFilter): Promise<CheckpointRow[]> => {
   await assertFilterOpen(queryable, filter);
-  const source = { which: matching(queryable, filter), order: orderOf(filter), limit: filter.limit };
+  const source = { which: matching(queryable, filter), limit: filter.limit };
   return (await READ_ROWS.query<RawRow>(queryable, source)).map(toRow);
 };
 
@@ -135,7 +130,7 @@ export const readRowsOf = async (
 ): Promise<{ rows: CheckpointRow[]; isEnd: boolean }> => {
   await assertFilterOpen(queryable, filter);
   const { limit } = filter;
-  const source = { which: matching(queryable, filter), order: orderOf(filter), limit, bytesAtMost };
+  const source = { which: matching(queryable, filter), limit, bytesAtMost };
   const raw = await READ_BOUNDED_ROWS.query<RawRow & { available: string }>(queryable, source);
   return {
     rows: raw.map(({ available: _, ...row }) => toRow(row)),

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import { parseCheckpointRow } from "../read/checkpoint-reader.ts";
-import { readAncestors, readRows, SHAPE_OF_C } from "../read/row-statements.ts";
+import { readAncestors, readRows } from "../read/row-statements.ts";
 import { deltaChannelsOf, HAS_DELTA_CHANNELS_OF_S } from "../rows/checkpoint-body.ts";
 import type { KnownShapes } from "../rows/known-shapes.ts";
 import { freeUnreferenced } from "./freeing.ts";
@@ -14,17 +14,16 @@ type Sql = Readonly<Record<"threadId", string>>;
  */
 const HEADS = (sql: Sql): string => `
 root as (
-  select checkpoint_id from threadloom.checkpoints
+  select seq from threadloom.checkpoints
   where thread_id = ${sql.threadId} and checkpoint_ns = '' order by seq desc limit 1
 ),
 newest as (
-  select distinct on (c.checkpoint_ns) c.checkpoint_ns, c.checkpoint_id,
-    ((s.metadata || c.metadata) -> 'parents' ->> '')::uuid as root_id
-  from threadloom.checkpoints c ${SHAPE_OF_C} where c.thread_id = ${sql.threadId}
-  order by c.checkpoint_ns, c.seq desc
+  select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id, seq
+  from threadloom.checkpoints where thread_id = ${sql.threadId}
+  order by checkpoint_ns, seq desc
 ),
 heads as (
-  select * from newest where checkpoint_ns not like '%:%' or root_id = (select checkpoint_id from root)
+  select * from newest n where n.checkpoint_ns not like '%:%' or n.seq > (select seq from root)
 )`;
 
 /** Deletes all but `kept`. */

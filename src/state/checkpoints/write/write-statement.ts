@@ -57,12 +57,10 @@ new_contents as (
 ),
 new_checkpoints as (
   insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
-    shape, record, segments, contents, seq)
+    shape, record, segments, contents)
   select ${threadId}, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
     nullif(p.metadata_text, ''), p.shape, p.record,
-    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[],
-    coalesce((select max(c.seq) from threadloom.checkpoints c
-      where c.thread_id = ${threadId} and c.checkpoint_ns = p.checkpoint_ns), 0) + p.place
+    string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
   from ${rows(
     `${sql.checkpointNsOfEach}, ${sql.checkpointIds}, ${sql.checkpointParentIds},
       ${sql.checkpointRunIds}, string_to_array(${sql.checkpointMetadata}, E'\\x1e'),
@@ -73,6 +71,7 @@ new_checkpoints as (
     "checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, record, segments, contents, shape",
     "checkpointThreads",
   )}
+  order by p.place
   on conflict (thread_id, checkpoint_ns, checkpoint_id) do update set
     parent_id = excluded.parent_id, run_id = excluded.run_id, metadata = excluded.metadata,
     metadata_text = excluded.metadata_text, shape = excluded.shape,
