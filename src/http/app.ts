@@ -1,4 +1,3 @@
-import type { ResponseBudget } from "./response-budget.ts";
 import { fastifySSE } from "@fastify/sse";
 import Fastify, {
   LogController,
@@ -18,7 +17,8 @@ import { callerGone } from "./caller-gone.ts";
 import type { HoldAccess } from "../access/reauthorization.ts";
 import type { AroundApi } from "./around.ts";
 import type { Caller } from "../access/caller.ts";
-import { boundAnswers } from "./answer-budget.ts";
+import { boundAnswers } from "./large-answers.ts";
+import type { Room } from "./room.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
 import { answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
@@ -57,7 +57,7 @@ export interface AppOptions {
   cors: CorsOptions;
   /** Undefined: requests from any site are accepted. */
   siteCheck?: SiteCheck;
-  responseBudget: ResponseBudget;
+  readRoom: Room;
   /** For the OpenAPI document. */
   security?: ApiSecurity | undefined;
   routes: RoutePlugin[];
@@ -223,16 +223,14 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     limitOwnRoutes(app, options.callerLimits);
     around.install(app);
   }
-  const budget = acceptBodies(app, options.bodyLimits, options.callerLimits);
-  boundAnswers(app, options.responseBudget, options.callerLimits);
+  acceptBodies(app, options.bodyLimits);
+  boundAnswers(app, options.readRoom);
   app.addHook("onRequest", (request, reply, done) => authenticate(request, reply, done));
   answerBeforeClosing(app, openAnswers);
   // The plugin's heartbeat would end in a blank line; see engine/events/transports/server-sent-events.ts.
   await app.register(fastifySSE, { heartbeatInterval: 0 });
   await acceptWebSockets(app, {
     bytesAtMost: options.bodyLimits.bytes,
-    budget,
-    callerLimits: options.callerLimits,
     settled: options.socketsSettled ?? (async () => undefined),
   });
   limitRequests(app, options.callerLimits);

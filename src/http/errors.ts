@@ -8,12 +8,12 @@ import {
   ObjectStoreError,
   sqlState,
   ThreadloomError,
+  tooLarge,
   type ErrorKind,
 } from "../platform/domain/errors.ts";
 import { markedOfGraph } from "../platform/lib/contents.ts";
 import { boundedText } from "../platform/lib/log-fields.ts";
 import { ownField } from "../platform/lib/names.ts";
-import { answerThatOutlastsBody } from "./lingering.ts";
 
 /** The only place that maps kinds of errors to statuses. */
 const STATUS: Record<ErrorKind, number> = {
@@ -28,8 +28,6 @@ const STATUS: Record<ErrorKind, number> = {
   too_many: 429,
   unavailable: 503,
 };
-
-const JSON_TYPE = "application/json; charset=utf-8";
 
 /** While the database is unavailable or memory is short. */
 const RETRY_AFTER_SECONDS = 1;
@@ -128,7 +126,11 @@ export type AnswerError = (error: unknown, request: FastifyRequest, reply: Fasti
  */
 export const createAnswerError = (): AnswerError => {
   const logRefusal = createRefusalLog();
-  return (error, request, reply) => {
+  return (thrown, request, reply) => {
+    const error =
+      (thrown as Partial<FastifyError>).code === "FST_ERR_CTP_BODY_TOO_LARGE"
+        ? tooLarge(request.routeOptions.bodyLimit ?? 0)
+        : thrown;
     if (error instanceof CallerGoneError) {
       reply.hijack();
       reply.raw.destroy();
@@ -152,12 +154,9 @@ export const createAnswerError = (): AnswerError => {
     }
     void reply.code(refusal.status);
     const answer = { detail: boundedText(refusal.detail, DETAIL_AT_MOST).toWellFormed() };
-    if (refusal.status !== 413) return void reply.send(answer);
-    const text = JSON.stringify(answer);
-    void reply
-      .headers({ connection: "close", "content-length": Buffer.byteLength(text) })
-      .type(JSON_TYPE)
-      .send(answerThatOutlastsBody(text, request.raw));
+    // Fastify would close a connection with unread bytes, which resets it: the client would lose the answer.
+    if (refusal.status === 413) reply.removeHeader("connection");
+    void reply.send(answer);
   };
 };
 

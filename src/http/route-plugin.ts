@@ -19,8 +19,6 @@ declare module "fastify" {
     caller: Caller;
     /** For open streams: checks repeatedly whether the caller may continue. The route must release it. */
     holdAccess(ask: Reauthorize): HeldAccess;
-    /** For long handlers: drops the body and returns its bytes to the budget. */
-    releaseBody(): void;
     /** Headers that runs get in `config.configurable`, as langgraph.json chooses; undefined for none. */
     configurableHeaders(): ChosenHeaders | undefined;
   }

@@ -3,10 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
-import type { BodyBudget } from "./body-budget.ts";
 import { answerUnknownRoute } from "./errors.ts";
-import type { CallerLimits } from "./limits/caller-limits.ts";
-import { createSocketIntake, type SocketIntake } from "./socket-intake.ts";
 
 /** Headers that request an upgrade, or apply to one connection only. */
 const OF_UPGRADES = new Set(["upgrade", "connection", "http2-settings"]);
@@ -53,10 +50,6 @@ const within = async (ms: number, work: Promise<void>): Promise<void> =>
 export interface WebSocketOptions {
   /** Per message of a client. */
   bytesAtMost: number;
-  /** Shared by all messages and bodies. */
-  budget: BodyBudget;
-  /** Undefined: callers are not distinguished. */
-  callerLimits: Pick<CallerLimits, "counted"> | undefined;
   /** Resolves when all commands over sockets are answered. */
   settled: () => Promise<void>;
 }
@@ -69,7 +62,7 @@ export const endRefusedSocket = ({ raw }: FastifyRequest, reply: FastifyReply): 
 /** Register before the routes that use `wsHandler`. */
 export const acceptWebSockets = async (
   app: FastifyInstance,
-  { bytesAtMost, budget, callerLimits, settled }: WebSocketOptions,
+  { bytesAtMost, settled }: WebSocketOptions,
 ): Promise<void> => {
   // This server never listens. It only passes upgrades for WebSockets on to the plugin.
   const upgrades = createServer();
@@ -114,19 +107,12 @@ export const acceptWebSockets = async (
       });
     },
   });
-  const intakes = new WeakMap<IncomingMessage, SocketIntake>();
-  app.websocketServer.on("connection", (socket, request) => {
-    clearTimeout(handshakes.get(request));
-    intakes.get(request)?.watch(socket, request.socket);
-  });
+  app.websocketServer.on("connection", (_socket, request) => clearTimeout(handshakes.get(request)));
   // After the plugin's own hook, which sets `request.ws`. The plugin would accept the socket before refusing it, and
   // log its address, which may hold a key.
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.ws) return done();
-    if (request.routeOptions.config.webSocket !== true) return answerUnknownRoute(request, reply);
-    const intake = createSocketIntake(budget.open(callerLimits?.counted(request)));
-    intakes.set(request.raw, intake);
-    request.bodyCharge = intake;
-    done();
+    if (request.routeOptions.config.webSocket === true) done();
+    else answerUnknownRoute(request, reply);
   });
 };

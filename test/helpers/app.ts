@@ -1,4 +1,4 @@
-import type { ResponseBudget } from "../../src/http/response-budget.ts";
+import type { Room } from "../../src/http/room.ts";
 import supertest from "supertest";
 import type { Authorize } from "../../src/access/authorize.ts";
 import type { Config } from "../../src/platform/config/config.ts";
@@ -86,7 +86,7 @@ const TEST_CONFIG: Config = {
 export interface TestServerOptions extends Partial<Config> {
   /** Makes the server a replica on the database of another test server, which then outlives it. */
   connectionString?: string;
-  responseBudget?: ResponseBudget;
+  readRoom?: Room;
   /** Authorization of callers; everything is allowed if left out. */
   authorize?: Authorize;
   /** The variables for headers of webhooks. */
@@ -99,7 +99,7 @@ export interface TestServerOptions extends Partial<Config> {
  */
 export const startTestServer = async ({
   connectionString,
-  responseBudget,
+  readRoom,
   authorize,
   environment,
   ...overrides
@@ -111,7 +111,7 @@ export const startTestServer = async ({
   try {
     const server = await createServer(
       { ...TEST_CONFIG, ...overrides },
-      { connectionString: address, logger, responseBudget, authorize, ...(environment && { environment }) },
+      { connectionString: address, logger, readRoom, authorize, ...(environment && { environment }) },
     );
     const { address: url } = await server.listen();
     return {

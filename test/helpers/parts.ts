@@ -1,5 +1,5 @@
 import { corsRulesOf, corsSchema } from "../../src/graphs/project/cors.ts";
-import { createResponseBudget } from "../../src/http/response-budget.ts";
+import { createReadRoom } from "../../src/http/large-answers.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";
 import supertest from "supertest";
@@ -11,7 +11,6 @@ import { openDatabase } from "../../src/platform/database/database.ts";
 import { loadGraphs } from "../../src/graphs/graphs.ts";
 import { createApp } from "../../src/http/app.ts";
 import { allowedOrigins, originsOf } from "../../src/http/origins.ts";
-import type { ReadBudget } from "../../src/platform/lib/large-answers.ts";
 import { createLogger } from "../../src/platform/lib/logger.ts";
 import type { CallerLimits } from "../../src/http/limits/caller-limits.ts";
 import type { ConnectionLimits } from "../../src/http/limits/connections.ts";
@@ -48,9 +47,6 @@ export interface TestAppOptions {
   routes?: RoutePlugin[];
 }
 
-/** A budget that refuses nothing. */
-export const UNBOUNDED: ReadBudget = { reserve: () => Promise.resolve() };
-
 export const CONNECTION_LIMITS = { atMost: 1_000, headersMs: 20_000, requestMs: 60_000, keepAliveMs: 72_000 };
 const BODY_LIMIT = 4 * 1024 * 1024;
 const BODY_ELEMENTS = 250_000;
@@ -61,7 +57,7 @@ export const aBareApp = async (options: TestAppOptions = {}) => {
   const rules = corsRulesOf(corsSchema.parse(options.cors));
   const named = options.corsAllowOrigins ?? [];
   const app = await createApp({
-    responseBudget: createResponseBudget(),
+    readRoom: createReadRoom(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },
@@ -96,7 +92,7 @@ export const startAssistants = async (options: TestAppOptions = {}) => {
   await assistants.ensureOfGraphs(THE_SERVER, graphs.ids);
   const status = createStatusService({ database, repository: createStatusRepository(database) });
   const app = await createApp({
-    responseBudget: createResponseBudget(),
+    readRoom: createReadRoom(),
     logger,
     authenticate: createAuthenticate(options.apiKeys ?? []),
     bodyLimits: { bytes: options.bodyLimit ?? BODY_LIMIT, elements: options.bodyElements ?? BODY_ELEMENTS },

@@ -1,6 +1,5 @@
-import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bodyOf, jsonValue, optional, storableObject } from "../../src/platform/domain/json-schemas.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -8,10 +7,8 @@ import { aBareApp } from "../helpers/parts.ts";
 
 const BODY_LIMIT = 4 * 1024 * 1024;
 const BODY_ELEMENTS = 100_000;
-/** The limit of all large bodies of this test together. */
-const BUDGET = 4 * BODY_LIMIT;
 
-/** Ends the answers of /long. */
+/** Ends the answers of /held and /long. */
 const waiting: (() => void)[] = [];
 
 const echo: RoutePlugin = async (app) => {
@@ -26,6 +23,10 @@ const echo: RoutePlugin = async (app) => {
   app.post("/search", { schema: { body: bodyOf({ input: optional(jsonValue) }) } }, async (request) => ({
     got: request.body,
   }));
+  app.post("/held", { config: { largeBody: true } }, async () => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return {};
+  });
   app.post("/long", { config: { largeBody: true } }, async (request) => {
     request.releaseBody();
     await new Promise<void>((resolve) => waiting.push(resolve));
@@ -165,41 +166,19 @@ test("search filters, counts and names have a limit of one megabyte, whatever th
 const nested = (depth: number, open: string, close: string): string =>
   `{"input":${open.repeat(depth)}1${close.repeat(depth)}}`;
 
-/**
- * Sends a body and returns whether the server parsed it. Parsing is what a hostile body would make slow (a million levels: 130 to 270 ms,
- * where 50 are allowed); measuring the time would depend on the machine.
- */
-const sendWatched = async (body: string) => {
-  const parse = vi.spyOn(JSON, "parse");
-  try {
-    const answer = await send(body);
-    return { ...answer, parsed: parse.mock.calls.some(([text]) => text.length === body.length) };
-  } finally {
-    parse.mockRestore();
+test.each([501, 1_000, 50_000, 500_000])("a body nested %d deep causes a 422", async (depth) => {
+  for (const [open, close] of [
+    ["[", "]"],
+    ['{"a":', "}"],
+    ['[{"\\"":', "}]"],
+  ] as const) {
+    const most = Math.floor((BODY_LIMIT - 20) / (open.length + close.length));
+    expect(await send(nested(Math.min(depth, most), open, close))).toEqual({
+      status: 422,
+      body: { detail: "The body is nested deeper than 500 levels." },
+    });
   }
-};
-
-test.each([1_000, 5_000, 50_000, 500_000])(
-  "a body nested %d deep causes a 422 without parsing",
-  async (depth) => {
-    for (const [open, close] of [
-      ["[", "]"],
-      ['{"a":', "}"],
-      ['[{"\\"":', "}]"],
-    ] as const) {
-      const body = nested(
-        Math.min(depth, Math.floor((BODY_LIMIT - 20) / (open.length + close.length))),
-        open,
-        close,
-      );
-      expect(await sendWatched(body)).toEqual({
-        status: 422,
-        body: { detail: "The body is nested deeper than 500 levels." },
-        parsed: false,
-      });
-    }
-  },
-);
+});
 
 test("very deep but legitimate nesting is accepted, and brackets in text do not count", async () => {
   expect((await send(nested(100, "[", "]"))).status).toBe(200);
@@ -209,69 +188,26 @@ test("very deep but legitimate nesting is accepted, and brackets in text do not 
   expect((await send(`{"${text}":1}`)).status).toBe(200);
 });
 
-test("unclosed brackets are refused, parsed or not", async () => {
-  expect(await sendWatched("[".repeat(400))).toMatchObject({ status: 400, parsed: true });
-  for (const body of ["[".repeat(1_000_000), '{"a":'.repeat(800_000), '["\\""'.repeat(800_000)]) {
-    expect(await sendWatched(body)).toMatchObject({ status: 422, parsed: false });
-  }
-  // In an unterminated string, brackets are text.
-  expect(await sendWatched(`["${"[".repeat(1_000_000)}`)).toMatchObject({ status: 400, parsed: true });
+test("unclosed brackets are refused", async () => {
+  for (const body of ["[".repeat(1_000_000), '{"a":'.repeat(800_000), `["${"[".repeat(1_000_000)}`])
+    expect((await send(body)).status).toBe(400);
 });
 
 test.each([
   ["a list", "[", "1", "]"],
-  ["an object", "{", '"a":1', "}"],
   ["lists in a list", "[", "[]", "]"],
-])("a body with too many elements causes a 422 without parsing: %s", async (_name, open, item, close) => {
+])("a body with too many elements causes a 422: %s", async (_name, open, item, close) => {
   const body = (items: number) =>
     `{"input":${open}${Array.from({ length: items }, () => item).join(",")}${close}}`;
-  expect(await sendWatched(body(BODY_ELEMENTS + 1))).toEqual({
+  expect(await send(body(BODY_ELEMENTS + 1))).toEqual({
     status: 422,
     body: {
       detail: `The body holds more than ${BODY_ELEMENTS} elements (items of lists and members of objects).`,
     },
-    parsed: false,
   });
-  expect(await sendWatched(body(BODY_ELEMENTS / 2 - 2))).toMatchObject({ status: 200, parsed: true });
+  expect(await send(body(BODY_ELEMENTS - 2))).toMatchObject({ status: 200 });
   // Commas and brackets in text are not elements.
   expect((await send(`{"input":"${"[,".repeat(BODY_ELEMENTS)}"}`)).status).toBe(200);
-});
-
-const members = (first: number, count: number): string =>
-  `{${Array.from({ length: count }, (_, index) => `"key ${first + index}" : 1`).join(",")}}`;
-
-test.each([
-  ["in one object", 1],
-  ["spread over many", 500],
-])("a body with too many different keys causes a 422 without parsing: %s", async (_name, objects) => {
-  const body = (keys: number) =>
-    `{"input":[${Array.from({ length: objects }, (_, index) => members((index * keys) / objects, keys / objects)).join(",")}]}`;
-  expect(await sendWatched(body(20_000))).toEqual({
-    status: 422,
-    body: {
-      detail: "The body holds more than 20000 different keys of objects; send a list of items instead.",
-    },
-    parsed: false,
-  });
-  expect(await sendWatched(body(19_500))).toMatchObject({ status: 200, parsed: true });
-});
-
-test("repeated keys count once, and colons in text are not keys", async () => {
-  const again = Array.from({ length: 4_000 }, () => members(0, 10)).join(",");
-  expect((await send(`{"input":[${again}]}`)).status).toBe(200);
-  const texts = Array.from({ length: 30_000 }, (_, index) => `"${index}\\":"`).join(",");
-  expect((await send(`{"input":[${texts}]}`)).status).toBe(200);
-});
-
-test("too many elements are refused while they arrive; text does not count, wherever a chunk ends", async () => {
-  const socket = await startSending(0);
-  let answer = "";
-  socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
-  socket.write(`[${"1,".repeat(BODY_ELEMENTS + 1)}`);
-  await eventually("a refusal of half a body", () => answer.startsWith("HTTP/1.1 422"));
-  socket.destroy();
-  const text = `\\"[,{\\\\`.repeat(BODY_ELEMENTS / 2);
-  expect((await send(`{"input":["${text}",1,"${text}"]}`)).status).toBe(200);
 });
 
 test("fields stored beside a record have a smaller limit", async () => {
@@ -286,21 +222,8 @@ test("fields stored beside a record have a smaller limit", async () => {
   });
 });
 
-test.each([
-  ["9007199254740993"],
-  ["-9007199254740993"],
-  ["12345678901234567890"],
-  ["123456789012345678901234567890"],
-  [`1${"0".repeat(60)}1`],
-])("a whole number that would lose precision causes a 422: %s", async (number) => {
-  for (const body of [`{"input":${number}}`, `{"metadata":{"a":[{"b": ${number} }]}}`, number]) {
-    const answer = await send(body);
-    expect(answer.status).toBe(422);
-    expect(answer.body.detail).toBe(
-      `The body holds the whole number ${number.slice(0, 40)}, which can't be kept exactly ` +
-        "(2^53 - 1 is the largest that is safe): send it as text.",
-    );
-  }
+test("a whole number beyond 2^53 becomes the nearest number of JavaScript", async () => {
+  expect((await send('{"input":9007199254740993}')).body).toEqual({ got: { input: 9007199254740992 } });
 });
 
 test.each([
@@ -391,55 +314,28 @@ test.each([
   expect(await send(body)).toEqual({ status: 422, body: { detail } });
 });
 
-/** A request with an unfinished body; resolves when the server has received the bytes so far. */
-const startSending = async (bytes: number) => {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  socket.on("error", () => undefined);
-  const head = `POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${BODY_LIMIT}\r\n\r\n`;
-  await new Promise<void>((resolve) => socket.write(head + " ".repeat(bytes), () => resolve()));
-  return socket;
-};
-
-describe("the budget of all bodies together", () => {
+describe("large bodies", () => {
   const large = JSON.stringify({ input: "x".repeat(BODY_LIMIT - 100) });
+  const post = (path: string) => fetch(`${url}${path}`, { method: "POST", body: large });
 
-  test("when it is spent, large bodies get a 503 with Retry-After, and small ones are accepted", async () => {
-    const sockets = await Promise.all(
-      Array.from({ length: BUDGET / BODY_LIMIT }, async () => await startSending(BODY_LIMIT - 1)),
-    );
-    try {
-      const refused = await eventually("the budget is spent", async () => {
-        const answer = await fetch(`${url}/echo`, { method: "POST", body: large });
-        return answer.status === 503 ? answer : undefined;
-      });
-      expect(refused.headers.get("retry-after")).toBe("1");
-      expect(await refused.json()).toEqual({
-        detail: "This server is taking in as much data as it can; nothing was stored.",
-      });
-      expect((await send('{"input":"small"}')).status).toBe(200);
-    } finally {
-      for (const socket of sockets) socket.destroy();
-    }
-    await eventually(
-      "the budget is there again",
-      async () => (await send(large)).status === 200 || undefined,
-    );
+  test("are processed four at a time; small ones do not wait", async () => {
+    const held = Array.from({ length: 5 }, () => post("/held"));
+    await eventually("four are in process", () => waiting.length === 4);
+    expect((await send('{"input":"small"}')).status).toBe(200);
+    expect(waiting).toHaveLength(4);
+    waiting.shift()?.();
+    await eventually("the fifth is in process", () => waiting.length === 4);
+    for (const end of waiting.splice(0)) end();
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 200));
   });
 
-  test("an announced body takes nothing of it", async () => {
-    const sockets = await Promise.all(Array.from({ length: 20 }, async () => await startSending(0)));
-    expect((await send(large)).status).toBe(200);
-    for (const socket of sockets) socket.destroy();
-  });
-
-  test("a request with a late answer returns its share when its body has been processed", async () => {
+  test("of requests with late answers do not count when they have been processed", async () => {
     const long: Promise<Response>[] = [];
-    for (let count = 1; count <= BUDGET / BODY_LIMIT + 1; count += 1) {
-      long.push(fetch(`${url}/long`, { method: "POST", body: large }));
+    for (let count = 1; count <= 5; count += 1) {
+      long.push(post("/long"));
       await eventually(`${count} wait for their answers`, () => waiting.length === count);
     }
-    for (const end of waiting) end();
+    for (const end of waiting.splice(0)) end();
     expect((await Promise.all(long)).map(({ status }) => status)).toEqual(long.map(() => 200));
   });
 });

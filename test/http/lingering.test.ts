@@ -1,4 +1,3 @@
-import { connect, type Socket } from "node:net";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bodyOf, jsonValue, optional } from "../../src/platform/domain/json-schemas.ts";
@@ -59,43 +58,4 @@ test("the official client shows the error", async () => {
     input: { text: "x".repeat(SENT_BYTES) },
   });
   await expect(run).rejects.toThrow(SENTENCE);
-});
-
-/** Sends pieces of a body until all are accepted or the connection is closed, and reads nothing meanwhile. Returns the number of bytes. */
-const sendBody = async (socket: Socket, bytes: number): Promise<number> => {
-  let isClosed = false;
-  let wake: () => void = () => undefined;
-  socket.on("error", () => undefined).on("drain", () => wake());
-  socket.once("close", () => {
-    isClosed = true;
-    wake();
-  });
-  let sent = 0;
-  for (; sent < bytes && !isClosed; sent += chunk.length)
-    if (!socket.write(chunk)) await new Promise<void>((resolve) => (wake = resolve));
-  return sent;
-};
-
-const begin = (bytes: number): Socket => {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  socket.write(
-    `POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\nContent-Length: ${bytes}\r\n\r\n`,
-  );
-  return socket;
-};
-
-test("a client that reads only after sending everything reads the error, too", async () => {
-  const socket = begin(SENT_BYTES);
-  expect(await sendBody(socket, SENT_BYTES)).toBe(SENT_BYTES);
-  let read = "";
-  for await (const piece of socket) read += String(piece);
-  expect(read).toMatch(/^HTTP\/1\.1 413 [^]*\r\nconnection: close\r\n/i);
-  expect(read).toContain(SENTENCE);
-});
-
-test("a client that sends endlessly is disconnected", async () => {
-  const socket = begin(100_000 * MEGABYTE);
-  socket.resume();
-  expect(await sendBody(socket, 100_000 * MEGABYTE)).toBeLessThan(400 * MEGABYTE);
 });

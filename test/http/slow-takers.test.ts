@@ -1,14 +1,15 @@
-import { createResponseBudget } from "../../src/http/response-budget.ts";
-import type { TakersPatience } from "../../src/http/attended.ts";
 import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
-import { boundAnswers } from "../../src/http/answer-budget.ts";
-import { createLongAnswers } from "../../src/api/threads/long-answers.ts";
-import { createReadSlicer } from "../../src/api/threads/state/read-slicer.ts";
+import {
+  boundAnswers,
+  createReadRoom,
+  sendItems,
+  type TakersPatience,
+} from "../../src/http/large-answers.ts";
 import { eventually } from "../helpers/conditions.ts";
 
 /** Large answers to clients that read slowly, or not at all. */
@@ -27,8 +28,7 @@ let closed: string[];
 const serve = async (patience: TakersPatience): Promise<void> => {
   closed = [];
   app = Fastify({ forceCloseConnections: true });
-  boundAnswers(app, createResponseBudget(), undefined, patience);
-  const longAnswers = createLongAnswers(createReadSlicer(), patience);
+  boundAnswers(app, createReadRoom(), patience);
   app.addHook("onRequest", (request, reply, done) => {
     reply.raw.once("close", () => closed.push(request.url));
     done();
@@ -41,7 +41,7 @@ const serve = async (patience: TakersPatience): Promise<void> => {
       yield JSON.stringify(LARGE);
       yield JSON.stringify("last");
     };
-    return longAnswers.sendItems(reply, items);
+    return sendItems(reply, items(), patience);
   });
   await app.listen({ port: 0, host: "127.0.0.1" });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -6,7 +6,7 @@ interface GivenValue<Value> {
   settle(): void;
 }
 
-/** Recursive, because bodies are bounded in depth (http/json-text.ts). */
+/** Recursive, because bodies are bounded in depth (http/bodies.ts). */
 const copyOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(copyOf);
   if (!isPlainObject(value)) return value;

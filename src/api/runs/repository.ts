@@ -4,7 +4,6 @@ import { statement } from "../../platform/database/statement.ts";
 import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/tables.ts";
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import { withWholeInputs } from "../../engine/queue/large-inputs.ts";
 import { againIfFreed } from "../../state/checkpoints/read/large-strings.ts";
 import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
@@ -13,14 +12,7 @@ import { runVisible } from "../../engine/queue/run-visible.ts";
 
 export type { RunSelector };
 
-/** Large `kwargs` (the input) are replaced by their length. */
-const BOUNDED_COLUMNS = `${SHOWN_COLUMNS.replace(
-  "r.kwargs",
-  `case when octet_length(r.kwargs::text) <= ${LARGE_ANSWER_BYTES} then r.kwargs end as kwargs`,
-)}, octet_length(r.kwargs::text) + coalesce(r.string_bytes, 0) as kwargs_bytes, r.string_bytes`;
-
 type StoredRow = RunRow & { string_bytes: number | null };
-type BoundedRow = StoredRow & { kwargs_bytes: number };
 
 /** Waiters read this every second, so it omits the input. */
 export type AwaitedRunRow = Pick<RunRow, "status" | "error" | "worker_id" | "reader_id" | "delete_thread">;
@@ -110,7 +102,6 @@ const findRun = (columns: string) =>
   );
 const FIND = findRun(`${SHOWN_COLUMNS}, r.string_bytes`);
 const FIND_TO_EXECUTE = findRun(`${RUN_COLUMNS}, r.auth_user`);
-const FIND_BOUNDED = findRun(BOUNDED_COLUMNS);
 const FIND_AWAITED = findRun("status, error, worker_id, reader_id, delete_thread");
 
 const FIND_ALL = statement(
@@ -155,21 +146,6 @@ export const createRunRepository = (database: Database) => ({
   ): Promise<ExecutedRunRow | undefined> {
     const visible = runVisible(visibility);
     return openRuns(database, await FIND_TO_EXECUTE.query<ExecutedRunRow>(database, { ...run, visible }))[0];
-  },
-
-  /** Reserves before a second statement reads a large input. */
-  async findWithBudget(
-    visibility: Visibility<"threads">,
-    run: RunSelector,
-    budget: ReadBudget,
-  ): Promise<RunRow | undefined> {
-    const visible = runVisible(visibility);
-    const [row] = await FIND_BOUNDED.query<BoundedRow>(database, { ...run, visible });
-    if (row === undefined) return undefined;
-    if (row.string_bytes === null && row.kwargs_bytes <= LARGE_ANSWER_BYTES)
-      return database.encryption.decrypted("runs", row);
-    if (row.kwargs_bytes > LARGE_ANSWER_BYTES) await budget.reserve(row.kwargs_bytes);
-    return await this.find(visibility, run);
   },
 
   async findAwaited(visibility: Visibility<"threads">, run: RunSelector): Promise<AwaitedRunRow | undefined> {

@@ -1,7 +1,6 @@
 import type { StoreItemRow } from "../../platform/database/tables.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import { forbidden, invalid } from "../../platform/domain/errors.ts";
-import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { BoundedReads, PageColumns } from "../../platform/database/bounded-reads.ts";
 import type { Queryable } from "../../platform/database/database.ts";
 import type { Fragment } from "../../platform/database/statement.ts";
@@ -11,7 +10,6 @@ import {
   DELETE_ITEMS,
   filterable,
   GET_ITEMS,
-  GET_WEIGHED,
   LIST_NAMESPACES,
   PUT_ITEMS,
   REFRESH_EXPIRY,
@@ -98,12 +96,8 @@ export interface NamespaceSearch {
 
 /** The visibility's condition applies to the item: see `filterable`. */
 export interface StoreRepository {
-  /** In the order of the addresses. Large values need a reservation and a second read. */
-  get(
-    visibility: Visibility<"store">,
-    reads: readonly ItemRead[],
-    budget?: ReadBudget,
-  ): Promise<(StoredItem | undefined)[]>;
+  /** In the order of the addresses. */
+  get(visibility: Visibility<"store">, reads: readonly ItemRead[]): Promise<(StoredItem | undefined)[]>;
   /** The nearest first, or the last updated first. */
   search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
   /**
@@ -213,24 +207,12 @@ export const createStoreRepository = (database: Queryable, reads: BoundedReads):
   };
 
   return {
-    async get(visibility, reads, budget) {
+    async get(visibility, reads) {
       const items: (StoredItem | undefined)[] = reads.map(() => undefined);
       if (reads.length === 0) return items;
       const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
       const source = { operations: JSON.stringify(wanted), visible: visibility.on(itemFilter) };
-      let rows: FoundRow[];
-      if (budget === undefined) rows = await GET_ITEMS.query<FoundRow>(database, source);
-      else {
-        const weighed = await GET_WEIGHED.query<FoundRow & { bytes: number }>(database, source);
-        rows = weighed;
-        const heldBack = weighed
-          .filter(({ bytes }) => bytes > LARGE_ANSWER_BYTES)
-          .reduce((sum, { bytes }) => sum + bytes, 0);
-        if (heldBack > 0) {
-          await budget.reserve(heldBack);
-          rows = await GET_ITEMS.query<FoundRow>(database, source);
-        }
-      }
+      const rows = await GET_ITEMS.query<FoundRow>(database, source);
       for (const row of rows) items[row.ordinal] = itemOf(encryption.decrypted("store_items", row));
       await refreshExpiry(rows, (ordinal) => reads[ordinal]!.refreshTtl);
       return items;

@@ -12,7 +12,6 @@ import {
   type ItemSearchRequest,
   type NamespacesRequest,
 } from "./schemas.ts";
-import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
@@ -39,7 +38,7 @@ interface ItemPage {
 export interface StoreService {
   /** `index` is ignored without semantic search. Throws `unavailable` if the texts can't be embedded. */
   put(caller: Caller, request: ItemPut): Promise<void>;
-  get(caller: Caller, request: ItemGet, budget: ReadBudget): Promise<ItemRecord | undefined>;
+  get(caller: Caller, request: ItemGet): Promise<ItemRecord | undefined>;
   delete(caller: Caller, request: ItemDelete): Promise<void>;
   /**
    * The last updated first, or the most similar to `query`. Throws `invalid` for an unknown operator, `unavailable` if
@@ -92,11 +91,11 @@ export const createStoreService = ({
     ]);
   },
 
-  async get(caller, { refresh_ttl, ...asked }, budget) {
+  async get(caller, { refresh_ttl, ...asked }) {
     const visibility = await authorize(caller, "store", "get", asked);
     const { namespace, key } = granted(visibility);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
-    const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }], budget);
+    const [item] = await repository.get(visibility, [{ namespace, key, refreshTtl }]);
     return item === undefined ? undefined : recordOf(item);
   },
 

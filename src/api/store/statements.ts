@@ -1,5 +1,4 @@
 import { roomyPage } from "../../platform/database/bounded-reads.ts";
-import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { storableObject } from "../../platform/domain/json-schemas.ts";
@@ -29,23 +28,15 @@ export const filterable = (item: "item" | "wanted", isEncrypted: boolean): strin
 const ON_VISIBLE = { operations: "jsonb", visible: "fragment" } as const;
 type OnVisible = Readonly<Record<keyof typeof ON_VISIBLE, string>>;
 
-const get = (value: string) =>
-  statement(
-    ON_VISIBLE,
-    (sql) => `
-  select wanted.ordinal, item.namespace, item.key, ${value}, item.created_at, item.updated_at,
+export const GET_ITEMS = statement(
+  ON_VISIBLE,
+  (sql) => `
+  select wanted.ordinal, item.namespace, item.key, item.value, item.created_at, item.updated_at,
          item.ttl_minutes, item.expires_at
   from jsonb_to_recordset(${sql.operations})
          as wanted (ordinal integer, namespace text[] collate "C", key text collate "C")
   join threadloom.store_items item on item.namespace = wanted.namespace and item.key = wanted.key
   where ${ALIVE} and ${sql.visible}`,
-  );
-
-export const GET_ITEMS = get("item.value");
-/** Large values are replaced by their size. */
-export const GET_WEIGHED = get(
-  `case when octet_length(item.value::text) <= ${LARGE_ANSWER_BYTES} then item.value end as value,
-   octet_length(item.value::text) as bytes`,
 );
 
 /** `json` has no comparison. No index holds values, so only one field becomes `jsonb`. */

@@ -1,5 +1,4 @@
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { createLongAnswers } from "./long-answers.ts";
 import { createRecordRoutes } from "./records/routes.ts";
 import { createSearchRoutes } from "./search/routes.ts";
 import type { ThreadService } from "./service.ts";
@@ -9,9 +8,8 @@ import { createUpkeepRoutes } from "./upkeep/routes.ts";
 export const createThreadRoutes =
   (service: ThreadService): RoutePlugin =>
   async (app) => {
-    const longAnswers = createLongAnswers(service.slicer);
     await app.register(createRecordRoutes(service.records));
-    await app.register(createSearchRoutes(service.search, longAnswers));
-    await app.register(createStateRoutes(service.states, longAnswers));
+    await app.register(createSearchRoutes(service.search));
+    await app.register(createStateRoutes(service.states));
     await app.register(createUpkeepRoutes(service.upkeep));
   };

@@ -1,4 +1,6 @@
 import type { Authorize } from "../../access/authorize.ts";
+import { createReadRoom } from "../../http/large-answers.ts";
+import type { Room } from "../../http/room.ts";
 import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
@@ -27,20 +29,25 @@ export interface ThreadServiceOptions {
   /** Undefined: new threads never expire. */
   defaultTtl?: ThreadTtl | undefined;
   /** Receives the deleted threads, whose runs must stop, and the runs that ended. */
+  readRoom?: Room;
   onThreadsDeleted?: (threadIds: readonly string[], ended: readonly RunEnd[]) => void;
 }
 
 export const createThreadService = (options: ThreadServiceOptions) => {
   const { database, authorize, checkpoints, graphs, logger, defaultTtl } = options;
+  const { readRoom = createReadRoom() } = options;
   const repository = createThreadRepository(database);
   const stateRepository = createStateRepository(database);
   const configurations = createThreadConfigurations(database);
-  const reader = createStateReader(checkpoints, graphs, configurations, logger);
-  const writer = createStateWriter(checkpoints, graphs, configurations);
   const slicer = createReadSlicer();
+  const reader = createStateReader(checkpoints, graphs, configurations, slicer, logger);
+  const writer = createStateWriter(checkpoints, graphs, configurations);
 
-  const states = createStateService({ ...options, repository, states: stateRepository, reader, writer });
-  const search = createSearchService(database, authorize, slicer, reader);
+  const states = createStateService({
+    ...{ ...options, repository, states: stateRepository },
+    ...{ reader, writer, readRoom },
+  });
+  const search = createSearchService(database, authorize, slicer, reader, readRoom);
   const upkeep = createUpkeepService({ ...options, states: stateRepository });
   return {
     records: createRecordService({ ...options, repository, states, upkeep, defaultTtl }),

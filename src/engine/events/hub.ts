@@ -3,11 +3,16 @@ import { createFollowedThreads } from "./followed-threads.ts";
 import { createHeldChannels } from "./held-channels.ts";
 import type { EventSource, LogEvents } from "./log.ts";
 import { RunChannel, type RunChannelOptions } from "./channel.ts";
-import { createReading, type HubOptions } from "./readers/run-reader.ts";
+import { createReading, type HubOptions, type ReadOptions } from "./readers/run-reader.ts";
 import { readThread, type ThreadReader } from "./readers/thread-reader.ts";
 import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
+
+interface ThreadReadOptions extends Pick<ReadOptions, "caller"> {
+  liveTurn?: number | undefined;
+  endedRunId?: string | undefined;
+}
 
 /** Signals readers in other processes that events are stored, or will be missing. */
 const createLogging =
@@ -111,7 +116,7 @@ export const createHub = (options: HubOptions) => {
       threadId: string,
       after: number,
       wire: Wire,
-      { liveTurn, endedRunId }: { liveTurn?: number | undefined; endedRunId?: string | undefined } = {},
+      { liveTurn, endedRunId, caller }: ThreadReadOptions = {},
     ): ThreadReader {
       const ended = endedRunId === undefined ? [] : [endedRunId];
       let current: string | undefined;
@@ -125,7 +130,7 @@ export const createHub = (options: HubOptions) => {
           const isLive = run.turn === live;
           // In a recreated thread this turn belongs to another run.
           live = undefined;
-          return read({ ...run, after: isLive ? undefined : from, wire });
+          return read({ ...run, after: isLive ? undefined : from, wire, caller });
         },
         held: () => [...channels.runIdsOf(threadId), ...ended],
         follow: (wake) =>

@@ -10,7 +10,7 @@ export interface ConnectionLimits {
   requestMs: number;
   /** Between two requests. */
   keepAliveMs: number;
-  /** For a client to read a small answer. Large answers have their own time-out (attended.ts). */
+  /** For a client to read a small answer. Large answers have their own time-out (large-answers.ts). */
   answerTakenMs?: number;
 }
 

@@ -145,7 +145,7 @@ export const createAgents = (
         if (TERMINAL.has(task.state))
           throw new UnsupportedOperationError("The task has ended; get it instead.");
         request.onAccepted(selectorOf(task));
-        yield taskEvent(await reading.firstOfStream(request, task));
+        yield taskEvent(await reading.snapshot(request, task, undefined));
         if (task.state !== "input-required") yield* reading.updates(request, { task, created: undefined });
       },
 

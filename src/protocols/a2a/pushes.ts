@@ -204,7 +204,7 @@ export const createPushSender = (
     try {
       const id = taskIdOf({ threadId: push.threadId, runId: push.firstRunId });
       const task = await calls.tasks.find(THE_SERVER, id);
-      const shown = await reading.firstOfStream({ caller: THE_SERVER, signal }, task);
+      const shown = await reading.snapshot({ caller: THE_SERVER, signal }, task, undefined);
       const { body, contentType } = bodyOf(shown, push.version);
       const result = await post({
         url: new URL(push.url),

@@ -1,8 +1,5 @@
 import type { StreamResponse, Task as A2aTask } from "@a2a-js/sdk";
-import { unavailable } from "../../platform/domain/errors.ts";
-import { createGate } from "../../platform/lib/gate.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { eventsOf } from "../calls/events.ts";
 import type { Outcome } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
@@ -10,10 +7,7 @@ import type { Task } from "../calls/tasks.ts";
 import { StreamLostError, type Accepted, type AgentRequest } from "./request.ts";
 import { createArtifactUpdates, selectorOf, statusEvent, toA2aTask } from "./tasks.ts";
 
-const LARGE_STATES_AT_ONCE = 4;
-const PATIENCE_MS = 30_000;
-
-type TaskReader = Pick<AgentRequest, "caller" | "signal" | "budget">;
+type TaskReader = Pick<AgentRequest, "caller" | "signal">;
 
 /** A task as it ended; undefined values of a failed run. */
 const endedAs = (task: Task, outcome: Outcome, at: Date): Task => {
@@ -31,17 +25,13 @@ const valuesOf = (outcome: Outcome): JsonObject => (outcome.kind === "failed" ? 
 
 /** Reads tasks: as they are, as they end, and each event until then. */
 export const createReading = (calls: CallService) => {
-  const gate = createGate(LARGE_STATES_AT_ONCE, PATIENCE_MS, () =>
-    unavailable("Too many large states are being read at the moment."),
-  );
-
   const outcomeOf = (
-    { caller, signal, budget }: TaskReader,
+    { caller, signal }: TaskReader,
     { task, created }: Pick<Accepted, "task" | "created">,
   ): Promise<Outcome> =>
     created === undefined
-      ? calls.outcomes.of(caller, selectorOf(task), { signal, budget })
-      : calls.outcomes.ofCreated(created, { signal, budget });
+      ? calls.outcomes.of(caller, selectorOf(task), { signal, caller })
+      : calls.outcomes.ofCreated(created, { signal, caller });
 
   /** A task as it is now. */
   const snapshot = async (
@@ -50,30 +40,15 @@ export const createReading = (calls: CallService) => {
     historyLength: number | undefined,
     withArtifacts = true,
   ): Promise<A2aTask> => {
-    const { caller, budget } = request;
+    const { caller } = request;
     if (historyLength === 0 && !withArtifacts) return toA2aTask(task, undefined);
     if (task.state === "submitted" || task.state === "working") {
       if (historyLength === 0) return toA2aTask(task, undefined);
-      const values = await calls.outcomes.soFar(caller, selectorOf(task), budget);
+      const values = await calls.outcomes.soFar(caller, selectorOf(task));
       return toA2aTask(task, values, { historyLength, withArtifacts: false });
     }
     const outcome = await outcomeOf(request, { task, created: undefined });
     return toA2aTask(task, valuesOf(outcome), { historyLength, withArtifacts });
-  };
-
-  /** For streams and push notifications, which must not hold a place in the budget of answers: states pass a gate. */
-  const firstOfStream = async (request: Omit<TaskReader, "budget">, task: Task): Promise<A2aTask> => {
-    let leave: (() => void) | undefined;
-    const budget: ReadBudget = {
-      async reserve() {
-        leave ??= await gate.enter(request.signal);
-      },
-    };
-    try {
-      return await snapshot({ ...request, budget }, task, undefined);
-    } finally {
-      leave?.();
-    }
   };
 
   /** Whether the messages of models are part of what the graph returns. */
@@ -131,7 +106,6 @@ export const createReading = (calls: CallService) => {
 
   return {
     snapshot,
-    firstOfStream,
     updates,
 
     /** Waits for the end of a task, or until it waits for input. */

@@ -3,7 +3,6 @@ import { RequestMalformedError } from "@a2a-js/sdk/errors";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
-import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 
 import { isUuid } from "../../platform/lib/ids.ts";
 import type { Task } from "../calls/tasks.ts";
@@ -20,7 +19,6 @@ export interface AgentRequest {
   headers: Readonly<Record<string, string>> | undefined;
   /** Aborts when the client leaves or loses access. */
   signal: AbortSignal;
-  budget: ReadBudget;
   /** The request waits for this run, or streams it. */
   onAccepted(run: RunSelector): void;
 }

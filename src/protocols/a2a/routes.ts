@@ -54,7 +54,6 @@ const agentRequest = (
   assistantId,
   address: () => publicAddress(request.headers) + request.server.mountPrefix,
   headers: request.configurableHeaders(),
-  budget: reply.budget(),
   ...rest,
 });
 

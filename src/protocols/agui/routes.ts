@@ -102,8 +102,7 @@ export const createAgUiRoutes =
             caller,
             assistantId: request.params.assistant_id,
             headers: request.configurableHeaders(),
-            // The run is stored: a refusal would make clients repeat the request.
-            budget: reply.budget({ isRefusable: false }),
+            countUnread: (bytes) => void reply.countUnread(bytes),
             signal: callerGone(reply.raw),
             spend: () => request.spend("runs"),
           },

@@ -6,8 +6,9 @@ import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
 import type { EventReader } from "../../engine/events/transports/event-sink.ts";
 import type { RunAgentInput } from "@ag-ui/core";
 import type { Database } from "../../platform/database/database.ts";
+import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { runNotFound, ThreadChangedError } from "../../platform/domain/errors.ts";
-import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES } from "../../http/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
 import { createInputReader, type AgentInput } from "./schemas.ts";
@@ -15,15 +16,14 @@ import { planOf, sortedIds, type Plan, type PlanInput } from "./plan.ts";
 import { createRefusal, createAgUiReader } from "./reader.ts";
 import { createAgUiRepository, type FoundRun } from "./repository.ts";
 import { inputKeys, type Keys } from "./run-body.ts";
-import { createStateReads } from "./states.ts";
 import { createTranslation } from "./translation.ts";
 
 export interface AgUiRequest {
   caller: Caller;
   assistantId: string;
   headers: Call["headers"];
-  /** For the state at the end of the run, or of the thread that is shown. */
-  budget: ReadBudget;
+  /** Called for a large state that the stream holds. */
+  countUnread(bytes: number): void;
   signal: AbortSignal;
   /** Called before a run is created. */
   spend(): void;
@@ -49,29 +49,33 @@ export interface AgUiServiceParts {
 export const createAgUiService = ({ database, authorize, calls }: AgUiServiceParts) => {
   const repository = createAgUiRepository(database);
   const { slicer } = calls.threads;
-  const stateOf = createStateReads(calls.threads.states);
   const readInput = createInputReader();
+
+  const stateOf = async (caller: Caller, threadId: string) => {
+    const text = await calls.threads.states.read(caller, threadId, { select: ["values"] });
+    const { values } = JSON.parse(text) as { values?: JsonObject | null };
+    return { values: isJsonObject(values) ? values : {}, characters: text.length };
+  };
 
   const planInputOf = async (
     request: AgUiRequest,
     input: RunAgentInput,
     keys: Keys,
   ): Promise<PlanInput & { characters: number }> => {
-    const { caller, signal } = request;
+    const { caller } = request;
     const { threadId, runId: clientRunId, resume } = input;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
     const answers = resume && sortedIds(resume.map(({ interruptId }) => interruptId));
     const runs = await repository.threadRuns(visibility, threadId, { clientRunId, answers });
     // The state comes after the runs: a run that ended in between has stored its messages.
-    const state =
-      runs?.same === null ? await stateOf(caller, threadId, signal) : { values: {}, characters: 0 };
+    const state = runs?.same === null ? await stateOf(caller, threadId) : { values: {}, characters: 0 };
     return { input, runs, keys, ...state };
   };
 
   return {
     /** Starts a run, joins the one in progress, or shows the thread. Throws the errors of the API. */
     async open(request: AgUiRequest, body: AgentInput): Promise<Opened> {
-      const { caller, assistantId, headers, budget, signal } = request;
+      const { caller, assistantId, headers, signal } = request;
       // Throws for a hidden assistant before anything else is looked at.
       const { schemas, outputKeys } = await calls.assistants.describe(caller, assistantId);
       const keys = inputKeys(schemas.input_schema);
@@ -83,7 +87,7 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         selector: RunSelector,
         run: RunReader | undefined,
         outcome = async (gone: AbortSignal) =>
-          await calls.outcomes.of(caller, selector, { signal: gone, budget, isWhole: true }),
+          await calls.outcomes.of(caller, selector, { signal: gone, caller, isWhole: true }),
       ): EventReader =>
         createAgUiReader({
           translation,
@@ -131,29 +135,25 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         const created = await calls.start({ ...call, headers });
         const selector = { threadId, runId: created.row.run_id };
         const outcome = async (gone: AbortSignal) =>
-          await calls.outcomes.ofCreated(created, { signal: gone, budget, isWhole: true });
+          await calls.outcomes.ofCreated(created, { signal: gone, caller, isWhole: true });
         return { reader: read(selector, calls.joining.readCreated(created), outcome), selector, created };
       };
 
-      /** Resolves with the characters of a state that needs room in the budget first. */
-      const attempt = async (hasRoom: boolean): Promise<Opened | number> => {
+      const attempt = async (): Promise<Opened> => {
         const { characters, ...planInput } = await planInputOf(request, input, keys);
         const plan = planOf(planInput);
         if (plan.kind === "join") return await join(plan.run);
-        if (plan.kind === "show")
-          return hasRoom || characters <= LARGE_ANSWER_BYTES ? show(plan) : characters;
+        if (plan.kind === "show") {
+          if (characters > LARGE_ANSWER_BYTES) request.countUnread(characters);
+          return show(plan);
+        }
         if (plan.kind === "refuse") return { reader: createRefusal(translation, plan.message, plan.code) };
         return await start(plan);
       };
 
-      let hasRoom = false;
       for (let tries = 1; ; tries += 1) {
         try {
-          const opened = await attempt(hasRoom);
-          if (typeof opened !== "number") return opened;
-          // Requests that wait for room hold neither a state nor a place at the gate: the state is read again.
-          await budget.reserve(opened);
-          hasRoom = true;
+          return await attempt();
         } catch (error) {
           if (!(error instanceof ThreadChangedError) || tries >= TRIES_AT_MOST) throw error;
           signal.throwIfAborted();

@@ -5,7 +5,6 @@ import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
-import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../platform/lib/large-answers.ts";
 
 export interface Interrupt {
   id: string;
@@ -59,21 +58,18 @@ export interface Outcomes {
   /** Waits for the end of any run of the caller. Throws `runNotFound`. */
   of(caller: Caller, selector: RunSelector, options: OutcomeOptions): Promise<Outcome>;
   /** What a run that goes on would return now. */
-  soFar(caller: Caller, selector: RunSelector, budget: ReadBudget): Promise<JsonObject>;
+  soFar(caller: Caller, selector: RunSelector): Promise<JsonObject>;
 }
 
 export const createOutcomes = ({ authorize, joining, states }: OutcomesParts): Outcomes => ({
   async ofCreated(created, options) {
-    const result = await joining.result(created, options);
-    // The values of a run in this process come without a read that asks for room.
-    if (result.text.length >= LARGE_ANSWER_BYTES) await options.budget.reserve(result.text.length);
-    return outcomeOf(result, options);
+    return outcomeOf(await joining.result(created, options), options);
   },
   of: async (caller, selector, options) => outcomeOf(await joining.join(caller, selector, options), options),
-  async soFar(caller, selector, budget) {
+  async soFar(caller, selector) {
     const { threadId, runId } = selector;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
-    const { values, outputKeys } = await states.valuesOfRun(visibility, selector, budget);
+    const { values, outputKeys } = await states.valuesOfRun(visibility, selector, caller);
     return returnedOf(asObject(JSON.parse(values ?? "{}") as JsonValue), outputKeys);
   },
 });

@@ -111,7 +111,7 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
     const signal = AbortSignal.any([exchange.signal, access.signal, waiting]);
     try {
       if (call.onProgress !== undefined) await report(created, call.onProgress, exchange, signal);
-      return await calls.outcomes.ofCreated(created, { signal, budget: exchange.budget });
+      return await calls.outcomes.ofCreated(created, { signal, caller: exchange.caller });
     } finally {
       access.release();
     }

@@ -1,7 +1,6 @@
 import type { ClientCapabilities } from "@modelcontextprotocol/server";
 import type { HeldAccess, Reauthorize } from "../../access/reauthorization.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import { isObject } from "../../platform/lib/json.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { RunService } from "../../api/runs/service.ts";
@@ -13,7 +12,6 @@ export interface Exchange {
   caller: Caller;
   /** For the graph's configuration. */
   headers: Readonly<Record<string, string>> | undefined;
-  budget: ReadBudget;
   holdAccess(ask: Reauthorize): HeldAccess;
   /** Aborts when the answer's connection is closed, also by this server. */
   signal: AbortSignal;

@@ -1,6 +1,6 @@
 import type { CallToolResult, ClientCapabilities, InputRequests } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
-import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES } from "../../http/large-answers.ts";
 import type { Interrupt, Outcome } from "../calls/outcome.ts";
 import { parseBody } from "../../http/bodies.ts";
 import { ownField } from "../../platform/lib/names.ts";

@@ -1,13 +1,11 @@
 import { addressFor, publicAddress, type Headers } from "../../http/public-address.ts";
-import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { answerPatiently } from "../../api/runs/joining/patient-answer.ts";
-import { attended } from "../../http/attended.ts";
 import { callerGone } from "../../http/caller-gone.ts";
+import { attended, LARGE_ANSWER_BYTES } from "../../http/large-answers.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
-import { LARGE_ANSWER_BYTES } from "../../platform/lib/large-answers.ts";
 import { ownField } from "../../platform/lib/names.ts";
 import { countRuns, staysOpen, type Exchange, type MessageRequest } from "./exchange.ts";
 import type { JsonRpcAnswer } from "./server.ts";
@@ -68,8 +66,7 @@ async function* textsOf(body: Body, first: Promise<Chunk>, reply: FastifyReply):
   try {
     for (let { done, value } = await first; !done; { done, value } = await body.read()) {
       if (value === undefined) continue;
-      // The run is stored: a refusal would make clients repeat the call.
-      if (value.length >= LARGE_ANSWER_BYTES) reply.budget({ isRefusable: false }).send(value.length);
+      if (value.length >= LARGE_ANSWER_BYTES) reply.countUnread(value.length);
       yield decoder.decode(value, { stream: true });
     }
   } finally {
@@ -95,7 +92,7 @@ const sendStream = async (
   }
   void reply.code(status).headers(Object.fromEntries(headers));
   const texts = textsOf(body, first, reply);
-  return reply.send(Readable.from(attended(reply.raw, texts, { stalledMs: STALLED_MS })));
+  return reply.send(attended(reply.raw, texts, { stalledMs: STALLED_MS }));
 };
 
 const send = async (
@@ -113,7 +110,6 @@ const send = async (
   const { status, headers } = first;
   if (headers.get("content-type") === "text/event-stream") return await sendStream(reply, first, head);
   const json = await text(first);
-  if (json.length >= LARGE_ANSWER_BYTES) reply.budget({ isRefusable: false }).send(json.length);
   return await reply.code(status).headers(Object.fromEntries(headers)).send(json);
 };
 
@@ -133,7 +129,6 @@ const messageRoutes =
     ): Exchange => ({
       caller: request.caller,
       headers: request.configurableHeaders(),
-      budget: reply.budget({ isRefusable: false }),
       holdAccess: (ask) => request.holdAccess(ask),
       signal: callerGone(reply.raw),
       onLeave(listener) {

@@ -74,10 +74,10 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
 
   const resultOfTask = async (
     { threadId, run }: Task,
-    { caller, signal, budget }: Exchange,
+    { caller, signal }: Exchange,
   ): Promise<CallToolResult> => {
     const place: Place = { run_id: run.run_id, thread_id: threadId };
-    const outcome = await calls.outcomes.of(caller, { threadId, runId: run.run_id }, { signal, budget });
+    const outcome = await calls.outcomes.of(caller, { threadId, runId: run.run_id }, { signal, caller });
     return resultOf(outcome, place);
   };
 

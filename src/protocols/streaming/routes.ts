@@ -3,6 +3,7 @@ import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { deliver } from "../../engine/events/transports/event-sink.ts";
 import { shareSocket } from "../../engine/events/transports/websocket.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
+import { createBodyRoom } from "../../http/bodies.ts";
 import { answerUnknownRoute, refusalOf } from "../../http/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { validated } from "../../http/validation.ts";
@@ -43,14 +44,13 @@ const commandRoutes =
           response: { 200: commandAnswer, 404: errorAnswer },
         },
       },
-      async (request, reply) => {
+      async (request) => {
         if (createsRun(request.body)) request.spend("runs");
         return await service.commands.overHttp(
           {
             caller: request.caller,
             threadId: request.params.thread_id,
             headers: request.configurableHeaders(),
-            budget: reply.budget({ isRefusable: true }),
             onFault: (error) =>
               request.log.error(
                 { err: error, method: request.body.method, thread_id: request.params.thread_id },
@@ -110,6 +110,7 @@ const REFUSED = 4_000;
 const socketRoutes =
   (service: StreamingService, elementsAtMost: number): RoutePlugin =>
   async (app) => {
+    const bodies = createBodyRoom();
     app.route({
       method: "GET",
       url: "/threads/:thread_id/stream/events",
@@ -124,17 +125,16 @@ const socketRoutes =
         try {
           ({ thread_id: threadId } = validated(threadPath, request.params, "The path"));
           const readAccess = await service.reading.openAccess(request.caller, threadId);
-          const onIdle = (): void => request.releaseBody();
           serveSession(socket, {
             service,
             holdAccess: (ask) => request.holdAccess(ask),
             readAccess,
             headers: request.configurableHeaders(),
             elementsAtMost,
+            bodies,
             spend: (envelope) => request.spend(createsRun(envelope) ? "runs" : "reads"),
             openStream: () => request.openStream(),
             onFault,
-            onIdle,
           });
         } catch (error) {
           const { status, detail } = refusalOf(error) ?? {

@@ -1,4 +1,4 @@
-import { createResponseBudget } from "../../http/response-budget.ts";
+import { createReadRoom } from "../../http/large-answers.ts";
 import { createApp } from "../../http/app.ts";
 import { originsOf } from "../../http/origins.ts";
 import type { Config } from "../../platform/config/config.ts";
@@ -25,7 +25,7 @@ export const apiDocument = async (
   const services = anonymous as Services;
   const app = await createApp({
     logger,
-    responseBudget: createResponseBudget(),
+    readRoom: createReadRoom(),
     authenticate: () => ANONYMOUS,
     security: securityOf(project.auth),
     bodyLimits: { bytes: config.bodyLimitBytes, elements: config.bodyElementsAtMost },

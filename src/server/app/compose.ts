@@ -113,12 +113,12 @@ const createServerApp = (
   services: Services,
   around: AroundApi | undefined,
 ): Promise<FastifyInstance> => {
-  const { access, callerLimits, config, http, logger, responseBudget } = foundation;
+  const { access, callerLimits, config, http, logger, readRoom } = foundation;
   const hasKeys = (): boolean => access.isGuarded;
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
   return createApp({
     logger,
-    responseBudget,
+    readRoom,
     metrics: foundation.metrics,
     exportsSpans: foundation.telemetry !== undefined,
     authenticate: access.authenticate,

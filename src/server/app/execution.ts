@@ -27,7 +27,7 @@ export const openExecution = async (
   foundation: Foundation,
   webhooks: Pick<Webhooks, "recordEnds" | "recordPushes" | "outbox">,
 ) => {
-  const { development, endsBlockedProcess, faults, lifecycle, logger } = foundation;
+  const { development, endsBlockedProcess, faults, readRoom, lifecycle, logger } = foundation;
   const { config, connectionString, processId, authorize } = foundation;
   const { database, signals, checkpoints, graphs, metrics, telemetry, usage } = foundation;
   const runRepository = createRunRepository(database);
@@ -49,6 +49,7 @@ export const openExecution = async (
   const hub = lifecycle.closing(
     createHub({
       eventLog,
+      readRoom,
       turns: createTurns(database),
       signals,
       processId,

@@ -27,7 +27,8 @@ import { areSchemasKept, createSourceReader } from "../../graphs/source/source-s
 import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { createResponseBudget, type ResponseBudget } from "../../http/response-budget.ts";
+import { createReadRoom } from "../../http/large-answers.ts";
+import type { Room } from "../../http/room.ts";
 import { readGraphConfig, type GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import { webhooksBehind } from "../../graphs/project/webhooks.ts";
@@ -59,8 +60,8 @@ export interface ServerParts {
   /** For fault tests. */
   faults?: Faults;
   environment?: Readonly<Record<string, string | undefined>>;
-  /** For tests with shorter waits. */
-  responseBudget?: ResponseBudget | undefined;
+  /** For tests with less room. */
+  readRoom?: Room | undefined;
   development?: Development | undefined;
   signal?: AbortSignal | undefined;
   /** Default: API keys and the project's handlers. */
@@ -99,7 +100,7 @@ const openDatabase = async (
 /** Opens the parts that all other parts of a server share. */
 export const openFoundation = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
   const { development, logger, faults = NO_FAULTS, environment = {} } = parts;
-  const { responseBudget = createResponseBudget() } = parts;
+  const { readRoom = createReadRoom() } = parts;
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
@@ -208,7 +209,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     faults,
     lifecycle,
     logger,
-    responseBudget,
+    readRoom,
     callerLimits: callerLimitsOf(config, database.encryption, logger),
     connectionString,
     processId,

@@ -50,6 +50,7 @@ export const createServices = async (
     authorize,
     checkpoints,
     onThreadsDeleted,
+    readRoom: foundation.readRoom,
     logger,
     ends,
     graphs,

@@ -1,4 +1,3 @@
-import type { ReadBudget } from "../../platform/lib/large-answers.ts";
 import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -122,8 +121,6 @@ export interface PendingWrite {
 }
 
 export interface ReadOptions {
-  /** For large checkpoints. Several may reserve. */
-  budget?: ReadBudget | undefined;
   /** Of the graph that gets the `tuple`. */
   classes?: ValueClasses | undefined;
 }
@@ -140,7 +137,6 @@ export interface HeadOptions {
   channels?: ReadonlySet<string> | undefined;
   /** False for scans of many threads, which must not evict cached threads. */
   remember?: boolean;
-  budget?: ReadBudget | undefined;
 }
 
 /** The answer of `GET /threads/{id}/storage`. Bytes without compression and indexes. */
@@ -172,7 +168,7 @@ export interface CheckpointStorage {
   /** For checkpoints of a new thread. Not fenced. */
   saverForImport(): AttemptSaver;
 
-  /** Reads the root graph by default. Reserves before it reads or returns a large checkpoint. */
+  /** Reads the root graph by default. */
   readHead(
     threadId: string,
     checkpointNs?: string,

@@ -11,7 +11,7 @@ import { runSearchBody } from "../../../src/api/runs/schemas.ts";
 import { createRunSearcher, type RunSearcher } from "../../../src/api/runs/records/search.ts";
 import { EVERY_THREAD, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
-import { UNBOUNDED } from "../../helpers/parts.ts";
+
 import { openTestDatabase } from "../../helpers/test-database.ts";
 
 const me = ownedBy("threads", "me", undefined);
@@ -58,12 +58,6 @@ describe("a caller who may not see a thread cannot read its runs", () => {
   };
   test.each<[method: string, ask: Ask, seen: unknown, hidden: unknown]>([
     ["find", async (by, run) => (await repository.find(by, run))?.status, "success", undefined],
-    [
-      "findWithBudget",
-      async (by, run) => (await repository.findWithBudget(by, run, UNBOUNDED))?.status,
-      "success",
-      undefined,
-    ],
     ["findAwaited", async (by, run) => (await repository.findAwaited(by, run))?.status, "success", undefined],
     ["findAll", async (by, run) => (await repository.findAll(by, [run.runId])).length, 1, 0],
     ["threadExists", (by, run) => repository.threadExists(by, run.threadId), true, false],

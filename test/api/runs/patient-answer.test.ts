@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { boundAnswers } from "../../../src/http/answer-budget.ts";
-import { createResponseBudget, type ResponseBudget } from "../../../src/http/response-budget.ts";
+import { boundAnswers, createReadRoom } from "../../../src/http/large-answers.ts";
+import type { Room } from "../../../src/http/room.ts";
 import { answerPatiently } from "../../../src/api/runs/joining/patient-answer.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
@@ -15,7 +15,7 @@ const WARMTH_MS = 20;
 const HOUR_MS = 3_600_000;
 
 let app: FastifyInstance;
-let room: ResponseBudget;
+let room: Room;
 let url: string;
 let answer: { promise: Promise<string>; resolve: (text: string) => void };
 
@@ -28,15 +28,12 @@ const promised = (): typeof answer => {
 };
 
 beforeEach(async () => {
-  room = createResponseBudget({ bytesAtMost: 10 * MEGABYTE, waitMs: 500 });
+  room = createReadRoom(10 * MEGABYTE);
   app = Fastify();
   boundAnswers(app, room);
   app.get("/late", (_, reply) => answerPatiently(reply, answer.promise, WARMTH_MS));
   app.get("/never-warmed", (_, reply) => answerPatiently(reply, answer.promise, HOUR_MS));
-  app.get("/room", async (_, reply) => {
-    await room.reserve(reply.raw, 2 * MEGABYTE, { isRefusable: true });
-    return "there is room";
-  });
+  app.get("/room", (_, reply) => reply.make(async () => "there is room"));
   await app.listen({ host: "127.0.0.1", port: 0 });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   answer = promised();

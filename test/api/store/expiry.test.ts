@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createStoreService } from "../../../src/api/store/service.ts";
 import { openStore, type OpenStore } from "./open-store.ts";
 import { authorize } from "../../helpers/access.ts";
-import { UNBOUNDED } from "../../helpers/parts.ts";
 
 const item = { namespace: ["n"], key: "k", value: { a: 1 } };
 const address = { namespace: ["n"], key: "k" };
@@ -45,7 +44,7 @@ describe("the time to live of store items", () => {
     expect(await list()).toEqual([["n"]]);
     await open.age(5.01);
     expect(await search()).toEqual([]);
-    expect(await open.service.get(ANONYMOUS, { ...address, refresh_ttl: true }, UNBOUNDED)).toBeUndefined();
+    expect(await open.service.get(ANONYMOUS, { ...address, refresh_ttl: true })).toBeUndefined();
     expect(await list()).toEqual([]);
     expect(await open.store.get(["n"], "k")).toBeNull();
   });
@@ -53,7 +52,7 @@ describe("the time to live of store items", () => {
   it("restarts with every read, unless the read disables that", async () => {
     await open.service.put(ANONYMOUS, { ...item, ttl: 5 });
     for (const read of [
-      () => open.service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }, UNBOUNDED),
+      () => open.service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }),
       () => search(),
       () => open.store.get(["n"], "k"),
       () => open.store.search(["n"]),
@@ -62,7 +61,7 @@ describe("the time to live of store items", () => {
       expect([await read()].flat()).toMatchObject([{ key: "k" }]);
     }
     await open.age(3);
-    await open.service.get(ANONYMOUS, { ...address, refresh_ttl: false }, UNBOUNDED);
+    await open.service.get(ANONYMOUS, { ...address, refresh_ttl: false });
     await search(false);
     await open.age(3);
     expect(await open.store.get(["n"], "k")).toBeNull();
@@ -77,14 +76,14 @@ describe("the time to live of store items", () => {
     });
     await service.put(ANONYMOUS, item);
     await open.age(9);
-    await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }, UNBOUNDED);
+    await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined });
     await open.age(2);
-    expect(await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }, UNBOUNDED)).toBeUndefined();
+    expect(await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined })).toBeUndefined();
     await service.put(ANONYMOUS, item);
     await open.age(9);
-    await service.get(ANONYMOUS, { ...address, refresh_ttl: true }, UNBOUNDED);
+    await service.get(ANONYMOUS, { ...address, refresh_ttl: true });
     await open.age(9);
-    expect(await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }, UNBOUNDED)).toBeDefined();
+    expect(await service.get(ANONYMOUS, { ...address, refresh_ttl: undefined })).toBeDefined();
   });
 
   it("is the one of the last put: none, the server's default, or null for none in spite of the default", async () => {
@@ -109,7 +108,7 @@ describe("the time to live of store items", () => {
   it("is returned with the item and the expiry time; an item without one has neither", async () => {
     await open.service.put(ANONYMOUS, { ...item, ttl: 5 });
     await open.service.put(ANONYMOUS, { ...item, key: "lasting" });
-    const read = await open.service.get(ANONYMOUS, { ...address, refresh_ttl: false }, UNBOUNDED);
+    const read = await open.service.get(ANONYMOUS, { ...address, refresh_ttl: false });
     const found = await search(false);
     expect(found.find(({ key }) => key === "k")).toEqual(read);
     expect(read).toMatchObject({ ttl: 5 });
@@ -124,7 +123,7 @@ describe("the time to live of store items", () => {
     await open.database.query("update threadloom.store_items set created_at = now() - interval '1 day'");
     await open.age(2);
     await open.service.put(ANONYMOUS, item);
-    const again = await open.service.get(ANONYMOUS, { ...address, refresh_ttl: undefined }, UNBOUNDED);
+    const again = await open.service.get(ANONYMOUS, { ...address, refresh_ttl: undefined });
     expect(again!.created_at).toBe(again!.updated_at);
   });
 

@@ -1,4 +1,4 @@
-import { createResponseBudget } from "../../../src/http/response-budget.ts";
+import { createReadRoom } from "../../../src/http/large-answers.ts";
 import { Client } from "@langchain/langgraph-sdk";
 import type { FastifyInstance } from "fastify";
 import request from "supertest";
@@ -16,7 +16,7 @@ describe("/store", () => {
   beforeAll(async () => {
     open = await openStore();
     app = await createApp({
-      responseBudget: createResponseBudget(),
+      readRoom: createReadRoom(),
       logger,
       authenticate: () => ANONYMOUS,
       connectionLimits: CONNECTION_LIMITS,

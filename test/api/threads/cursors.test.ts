@@ -199,7 +199,7 @@ describe("a cursor", () => {
         caller(id),
         threadSearchBody.parse({ limit: 2, sort_by: "updated_at", ...asked }),
       );
-      const found = JSON.parse(page.pieces.join("")) as Thread[];
+      const found = JSON.parse(page.text) as Thread[];
       return { found: found.map(({ metadata }) => metadata.owner), cursor: page.cursor };
     };
     const mine = await owners("me", {});

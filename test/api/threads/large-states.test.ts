@@ -2,10 +2,8 @@ import { randomUUID } from "node:crypto";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { collected } from "../../helpers/collected.ts";
-import { threadSearchBody } from "../../../src/api/threads/schemas.ts";
 import { openThreadsRoom, type State, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 /** States of a megabyte: the bytes read at a time must not depend on the number of requested states. */
@@ -75,102 +73,6 @@ describe("reading large states", () => {
     const others = await collected(heads);
     expect(others.map(({ threadId }) => threadId)).toEqual(ids.slice(1));
     expect(read.characters).toBeGreaterThan(THREADS * MEGABYTE);
-  });
-
-  it("reserves room before it fetches a large state; small ones need one statement", async () => {
-    const small = randomUUID();
-    await put(small, "small");
-    const threadId = randomUUID();
-    await put(threadId, aLargeText() + aLargeText());
-    const { storage, read } = aReader();
-    const asked: number[] = [];
-    const reserve = (bytes: number): Promise<void> => {
-      asked.push(bytes);
-      expect(read.characters).toBeLessThan(MEGABYTE / 10);
-      return Promise.resolve();
-    };
-    expect((await storage.readHead(small, "", { budget: { reserve } }))?.values.get("big")).toBe('"small"');
-    expect([asked.length, read.statements]).toEqual([0, 1]);
-    const large = await storage.readHead(threadId, "", { budget: { reserve } });
-    expect(large?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
-    expect(read.statements).toBe(3);
-  });
-
-  it("fetches nothing large without room", async () => {
-    const threadId = randomUUID();
-    await put(threadId, aLargeText() + aLargeText());
-    const { storage, read } = aReader();
-    const full = { budget: { reserve: () => Promise.reject(new Error("full")) } };
-    await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
-    expect(read.characters).toBeLessThan(MEGABYTE / 10);
-    const again = await storage.readHead(threadId);
-    expect(again?.values.get("big")).toHaveLength(2 * MEGABYTE + 2);
-    // An answer from the cache needs room, too.
-    await expect(storage.readHead(threadId, "", full)).rejects.toThrow("full");
-  });
-
-  it("reserves room before it fetches a large one of many states; small ones need no statement for that", async () => {
-    const [small, large] = [randomUUID(), randomUUID()];
-    for (const id of [small, large]) await put(id, "s".repeat(2_000));
-    await put(large, aLargeText() + aLargeText());
-    const { storage, read } = aReader();
-    const asked: number[] = [];
-    const reserve = (bytes: number): Promise<void> => {
-      asked.push(bytes);
-      expect(read.characters).toBeLessThan(MEGABYTE / 10);
-      return Promise.resolve();
-    };
-    expect(await collected(storage.readHeads([small], { budget: { reserve } }))).toHaveLength(1);
-    // One statement for the rows, one for the values that they refer to.
-    expect([asked.length, read.statements]).toEqual([0, 2]);
-    const heads = await collected(storage.readHeads([small, large], { budget: { reserve } }));
-    expect(heads.map(({ values }) => values.get("big")?.length)).toEqual([2_002, 2 * MEGABYTE + 2]);
-    expect([asked.length, read.statements]).toEqual([1, 5]);
-    expect(asked[0]).toBeGreaterThan(2 * MEGABYTE);
-
-    const another = aReader();
-    const note = async (bytes: number) => void (await Promise.resolve(asked.push(bytes)));
-    const states = another.storage.readHistory(large, "", { limit: 10, budget: { reserve: note } });
-    expect((await collected(states)).map(({ values }) => values.get("big")?.length)).toEqual([
-      2 * MEGABYTE + 2,
-      2_002,
-    ]);
-    expect(asked).toHaveLength(2);
-  });
-
-  it("fetches nothing large of many states without room", async () => {
-    const threadId = randomUUID();
-    await put(threadId, aLargeText() + aLargeText());
-    const { storage, read } = aReader();
-    const budget = { reserve: () => Promise.reject(new Error("full")) };
-    for (const read of [
-      () => storage.readHeads([threadId], { budget }),
-      () => storage.readHistory(threadId, "", { limit: 10, budget }),
-      () => storage.readHeads([threadId], { budget, remember: false }),
-    ])
-      await expect(collected(read())).rejects.toThrow("full");
-    expect(read.characters).toBeLessThan(MEGABYTE / 10);
-    // An answer from the cache needs room, too.
-    expect(await collected(storage.readHeads([threadId]))).toHaveLength(1);
-    await expect(collected(storage.readHeads([threadId], { budget }))).rejects.toThrow("full");
-  });
-
-  it("reserves room in each read of many that reaches a large one", async () => {
-    const { thread_id: id } = await room.aThread({ metadata: { kind: "larger" } });
-    await put(id, aLargeText() + aLargeText());
-    await room.database.query("update threadloom.threads set updated_at = now() where thread_id = $1", [id]);
-    const full = { reserve: () => Promise.reject(new Error("full")) };
-    const search = threadSearchBody.parse({ ids: [id] });
-    const byValues = threadSearchBody.parse({ ids: [id], values: { big: "no such text" } });
-    await expect(room.service.search.page(ANONYMOUS, search, { budget: full })).rejects.toThrow("full");
-    await expect(room.service.search.page(ANONYMOUS, byValues, { budget: full })).rejects.toThrow("full");
-    await expect(room.service.search.count(ANONYMOUS, byValues, { budget: full })).rejects.toThrow("full");
-    await expect(
-      room.service.states.history(ANONYMOUS, id, { limit: 1, budget: full }).next(),
-    ).rejects.toThrow("full");
-    expect(await room.service.search.count(ANONYMOUS, byValues)).toBe(0);
   });
 
   it("fetches a history only as far as the consumer reads", async () => {

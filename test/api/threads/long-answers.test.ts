@@ -4,8 +4,7 @@ import type { AddressInfo } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { threadNotFound } from "../../../src/platform/domain/errors.ts";
-import { createLongAnswers } from "../../../src/api/threads/long-answers.ts";
-import { createReadSlicer } from "../../../src/api/threads/state/read-slicer.ts";
+import { boundAnswers, createReadRoom, sendItems } from "../../../src/http/large-answers.ts";
 import { eventually } from "../../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -20,7 +19,7 @@ let ended: number;
 beforeEach(async () => {
   [made, ended] = [0, 0];
   app = Fastify({ forceCloseConnections: true });
-  const longAnswers = createLongAnswers(createReadSlicer());
+  boundAnswers(app, createReadRoom());
   app.get<{ Params: { length: string }; Querystring: { fails?: string } }>("/:length", (request, reply) => {
     const items = async function* () {
       try {
@@ -34,7 +33,7 @@ beforeEach(async () => {
         ended += 1;
       }
     };
-    return longAnswers.sendItems(reply, items);
+    return sendItems(reply, items());
   });
   await app.listen({ port: 0, host: "127.0.0.1" });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
@@ -74,17 +73,4 @@ it("answers an error at the start as usual, and cuts the connection if a part wa
   const response = await fetch(`${url}/40?fails=30`);
   expect(response.status).toBe(200);
   await expect(response.text()).rejects.toThrow();
-});
-
-it("creates four long answers at a time: the fifth waits for one to end, short ones do not wait", async () => {
-  const readers = await Promise.all(Array.from({ length: 4 }, () => open("/1000")));
-  const fifth = open("/40");
-  expect((await fetch(`${url}/1`)).status).toBe(200);
-  let hasBegun = false;
-  void fifth.then(() => (hasBegun = true));
-  expect((await fetch(`${url}/1`)).status).toBe(200);
-  expect(hasBegun).toBe(false);
-  readers[0]?.destroy();
-  (await fifth).destroy();
-  for (const reader of readers) reader.destroy();
 });

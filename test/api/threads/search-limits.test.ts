@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, vi } from "vitest";
 import { CallerGoneError } from "../../../src/platform/domain/errors.ts";
 import { createThreadPages } from "../../../src/api/threads/search/pages.ts";
+import { createReadRoom } from "../../../src/http/large-answers.ts";
+import type { Room } from "../../../src/http/room.ts";
 import { createReadSlicer } from "../../../src/api/threads/state/read-slicer.ts";
 import type { PlacedCandidate, ThreadSearcher } from "../../../src/api/threads/search/search.ts";
 import { threadCountBody, threadSearchBody } from "../../../src/api/threads/schemas.ts";
@@ -17,7 +19,12 @@ const candidatesOf = (length: number): PlacedCandidate[] =>
   }));
 
 /** Pages over listed threads; counts the calls of `valuesOf`. */
-const pagesOver = (length: number, text: string, onBatch: (batch: number) => void = () => undefined) => {
+const pagesOver = (
+  length: number,
+  text: string,
+  onBatch: (batch: number) => void = () => undefined,
+  readRoom: Room = createReadRoom(),
+) => {
   const all = candidatesOf(length);
   let batches = 0;
   const searcher = {
@@ -28,9 +35,9 @@ const pagesOver = (length: number, text: string, onBatch: (batch: number) => voi
   const pages = createThreadPages({
     searcher,
     slicer: createReadSlicer(),
-    async *valuesOf(_visibility, rows, { budget }) {
+    readRoom,
+    async *valuesOf(_visibility, rows) {
       batches += 1;
-      await budget?.reserve(1);
       onBatch(batches);
       for (const row of rows) yield await Promise.resolve([row.thread_id, text] as const);
     },
@@ -86,16 +93,17 @@ it("also refuses one that would compare lists of lists and objects without end",
 it("does not count the time in which a search by values waits for room", async () => {
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => now);
-  const { pages, batches } = pagesOver(1_000, '{"count":1}');
-  const budget = {
-    async reserve(): Promise<void> {
+  const room = createReadRoom();
+  const slowRoom: Room = {
+    ...room,
+    async enter(caller) {
       await endOfTurn();
       now += 10_000;
+      return await room.enter(caller);
     },
   };
-  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }), { budget })).toBe(
-    1_000,
-  );
+  const { pages, batches } = pagesOver(1_000, '{"count":1}', undefined, slowRoom);
+  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_000);
   expect(batches()).toBe(4);
 });
 

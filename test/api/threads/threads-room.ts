@@ -1,4 +1,4 @@
-import { createResponseBudget } from "../../../src/http/response-budget.ts";
+import { createReadRoom } from "../../../src/http/large-answers.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";
@@ -114,7 +114,7 @@ export const openThreadsRoom = async (): Promise<ThreadsRoom> => {
     onThreadsDeleted: (threadIds) => deleted.push(...threadIds),
   });
   const app = await createApp({
-    responseBudget: createResponseBudget(),
+    readRoom: createReadRoom(),
     logger,
     authenticate: () => ANONYMOUS,
     connectionLimits: CONNECTION_LIMITS,

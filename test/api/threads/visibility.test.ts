@@ -23,7 +23,7 @@ import * as removal from "../../../src/api/threads/upkeep/repository.ts";
 import { createRetention } from "../../../src/api/threads/upkeep/retention.ts";
 import { createStateRepository, type StateRepository } from "../../../src/api/threads/state/repository.ts";
 import { caller, EVERY_THREAD, everyThreadWith, ownedBy, ownersOnly } from "../../helpers/access.ts";
-import { UNBOUNDED } from "../../helpers/parts.ts";
+
 import { openThreadsRoom, type ThreadsRoom } from "./threads-room.ts";
 
 const logger = pino({ level: "silent" });
@@ -208,23 +208,23 @@ describe("a caller who may not see a thread", () => {
     ["copies it", (id) => service.records.copy(me, id)],
     ["deletes it", (id) => service.upkeep.delete(me, id)],
     ["asks for its bytes", (id) => service.upkeep.storage(me, id)],
-    ["reads its state", (id) => service.states.read(me, id, { budget: UNBOUNDED })],
-    ["reads its history", (id) => service.states.history(me, id, { ...history, budget: UNBOUNDED }).next()],
+    ["reads its state", (id) => service.states.read(me, id, {})],
+    ["reads its history", (id) => service.states.history(me, id, history).next()],
     ["updates its state", (id) => service.states.update(me, id, update)],
     ["patches its checkpoint", (id) => service.states.patchMetadata(me, id, { a: 1 })],
     [
       "asks for its values",
-      (id) => service.states.valuesOfRun(mine, { threadId: id, runId: randomUUID() }, UNBOUNDED),
+      (id) => service.states.valuesOfRun(mine, { threadId: id, runId: randomUUID() }, me),
     ],
   ])("gets a 404 when the caller %s", async (_what, ask) => {
     const [before, many] = [await rowOf(ids.theirs), await countThreads()];
-    const state = await service.states.read(them, ids.theirs, { budget: UNBOUNDED });
+    const state = await service.states.read(them, ids.theirs, {});
     await expect(ask(ids.theirs)).rejects.toMatchObject({
       kind: "not_found",
       message: expect.stringContaining(ids.theirs),
     });
     expect([await rowOf(ids.theirs), await countThreads()]).toEqual([before, many]);
-    expect(await service.states.read(them, ids.theirs, { budget: UNBOUNDED })).toBe(state);
+    expect(await service.states.read(them, ids.theirs, {})).toBe(state);
     await ask(ids.mine);
   });
 
@@ -238,8 +238,8 @@ describe("a caller who may not see a thread", () => {
 
   it("neither finds nor counts it, by its record or by its values", async () => {
     for (const filter of [{}, { values: { count: 4 } }]) {
-      const { pieces, total } = await service.search.page(me, threadSearchBody.parse(filter));
-      expect(idsOf(JSON.parse(pieces.join("")) as { thread_id: string }[])).toEqual([ids.mine]);
+      const { text, total } = await service.search.page(me, threadSearchBody.parse(filter));
+      expect(idsOf(JSON.parse(text) as { thread_id: string }[])).toEqual([ids.mine]);
       expect([total, await service.search.count(me, threadCountBody.parse(filter))]).toEqual([1, 1]);
     }
   });

@@ -1,3 +1,5 @@
+import { createReadRoom } from "../../../src/http/large-answers.ts";
+import { createRoom } from "../../../src/http/room.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Signal } from "../../../src/platform/database/signals.ts";
 import type { EventLog, RunEvent } from "../../../src/engine/events/log.ts";
@@ -30,6 +32,7 @@ const aHub = () => {
   } as Partial<EventLog> as EventLog;
   const hub = createHub({
     eventLog,
+    readRoom: createReadRoom(),
     turns: { head: async () => undefined, next: async () => undefined },
     processId: "here",
     signals: {
@@ -309,6 +312,7 @@ test("if many readers do not read, only some hold a large event, and the others 
   } as Partial<EventLog> as EventLog;
   const hub = createHub({
     eventLog,
+    readRoom: createRoom({ places: 1, unreadBytesAtMost: 8_000_000 }),
     turns: { head: async () => undefined, next: async () => undefined },
     processId: "here",
     signals: {

@@ -1,5 +1,5 @@
+import type { Room } from "../../../src/http/room.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { unavailable } from "../../../src/platform/domain/errors.ts";
 import type { EventLog, RunEvent, RunPhase } from "../../../src/engine/events/log.ts";
 import { readLog, type LogReaderOptions } from "../../../src/engine/events/readers/log-reader.ts";
 import type { RunReader } from "../../../src/engine/events/readers/channel-reader.ts";
@@ -51,6 +51,23 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     lastSeq: async () => stored.at(-1)?.seq ?? -1,
     opening: async () => stored[0],
   } as Partial<EventLog> as EventLog;
+  const enter = (): Promise<() => void> =>
+    new Promise((resolve) => state.letIn.push(() => resolve(() => undefined)));
+  const readRoom = {
+    enter,
+    make: async (_caller: unknown, work: () => Promise<unknown>) => {
+      await enter();
+      return await work();
+    },
+    unread() {
+      state.inside += 1;
+      let isIn = true;
+      return () => {
+        if (isIn) state.inside -= 1;
+        isIn = false;
+      };
+    },
+  } as Partial<Room> as Room;
   const reader = readLog({
     eventLog,
     run: { threadId: "thread", runId: "run" },
@@ -69,20 +86,8 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
       state.localAfter.push(after);
       return state.local;
     },
-    largeEvents: {
-      enter: (signal) =>
-        new Promise((resolve, reject) => {
-          signal?.addEventListener("abort", () => reject(signal.reason as Error));
-          state.letIn.push(() => {
-            state.inside += 1;
-            let isIn = true;
-            resolve(() => {
-              if (isIn) state.inside -= 1;
-              isIn = false;
-            });
-          });
-        }),
-    },
+    readRoom,
+    caller: undefined,
     isStopped: () => state.stopped,
     logger,
     ...options,
@@ -424,14 +429,6 @@ describe("a failing database query", () => {
     expect(lines.join("")).toContain("the events of a run could not be read");
     expect(vi.getTimerCount()).toBe(0);
   });
-
-  test("is not logged as an error if the database is only overloaded", async () => {
-    const { state, lines, nextNow } = reading();
-    state.failure = unavailable("Too many large events are being sent at the moment.");
-    expect(await nextNow()).toBe("lost");
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain("a reader of events waited too long and was cut off");
-  });
 });
 
 describe("a large event", () => {
@@ -463,11 +460,13 @@ describe("a large event", () => {
     expect(state.inside).toBe(0);
   });
 
-  test("stops waiting for a place when its client disconnects", async () => {
+  test("is not read if its client has disconnected meanwhile", async () => {
     const { state, first, reader } = await waitsForPlace();
+    const { looks } = state;
     reader.close();
+    state.letIn[0]?.();
     await settled();
-    expect([first.news, state.inside]).toEqual(["ended", 0]);
+    expect([first.news, state.inside, state.looks]).toEqual(["ended", 0, looks]);
   });
 
   test("keeps no place granted in the moment at which its client disconnects", async () => {

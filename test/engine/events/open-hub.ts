@@ -1,4 +1,5 @@
 import { openDatabase } from "../../../src/platform/database/database.ts";
+import { createReadRoom } from "../../../src/http/large-answers.ts";
 import { openSignals } from "../../../src/platform/database/signals.ts";
 import { createHub } from "../../../src/engine/events/hub.ts";
 import { createEventLog, type RunEvent } from "../../../src/engine/events/log.ts";
@@ -47,6 +48,7 @@ export const openHub = async (connectionString: string) => {
   const repository = createRunRepository(database);
   const hub = createHub({
     eventLog: createEventLog(database),
+    readRoom: createReadRoom(),
     turns: createTurns(database),
     signals,
     processId,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LARGE_ANSWER_BYTES } from "../../../src/platform/lib/large-answers.ts";
+import { LARGE_ANSWER_BYTES } from "../../../src/http/large-answers.ts";
 import { resultOf } from "../../../src/protocols/mcp/results.ts";
 
 const PLACE = { run_id: "a-run", thread_id: undefined };

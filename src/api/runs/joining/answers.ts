@@ -103,15 +103,13 @@ export const createRunAnswers = (
       "content-location": runAddress(reply, selector),
       location: `${runAddress(reply, selector)}/join`,
     });
-    // The run is stored: a refusal would make clients repeat the request.
-    const budget = reply.budget({ isRefusable: false });
     const access = holdFor(reply, selector, joining);
     const lost = new Promise<string>((resolve) =>
       access.signal.addEventListener("abort", () =>
         resolve(JSON.stringify({ __error__: lossOf(access.signal.reason) })),
       ),
     );
-    const joined = result({ signal: callerGone(reply.raw, access.signal), budget });
+    const joined = result({ signal: callerGone(reply.raw, access.signal), caller: reply.request.caller });
     const answer = Promise.race([joined, lost]).finally(() => access.release());
     return answerPatiently(reply, answer);
   };

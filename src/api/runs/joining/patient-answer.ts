@@ -1,6 +1,5 @@
-import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
-import { attended, WHOLE_ANSWER_PATIENCE } from "../../../http/attended.ts";
-import { PassThrough, Readable, type Writable } from "node:stream";
+import { attended, LARGE_ANSWER_BYTES, WHOLE_ANSWER_PATIENCE } from "../../../http/large-answers.ts";
+import { PassThrough, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
@@ -48,8 +47,8 @@ export const answerPatiently = (
       clearInterval(warmth);
       if (reply.raw.destroyed) return;
       if (text.length < LARGE_ANSWER_BYTES) return void body.end(text);
-      reply.budget({ isRefusable: false }).send(text.length);
-      await pipeline(Readable.from(attended(reply.raw, [text], WHOLE_ANSWER_PATIENCE)), body);
+      reply.countUnread(text.length);
+      await pipeline(attended(reply.raw, [text], WHOLE_ANSWER_PATIENCE), body);
     })
     .finally(() => clearInterval(warmth))
     .catch((error: unknown) => body.destroy(error as Error));

@@ -1,7 +1,6 @@
-import { THE_SERVER } from "../../../access/caller.ts";
+import { THE_SERVER, type Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { ThreadService } from "../../threads/service.ts";
 import { isPassing, retryPassing } from "../../../platform/database/passing-faults.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
@@ -40,7 +39,7 @@ export interface RunResultsParts {
 
 export interface ResultReadOptions {
   signal: AbortSignal;
-  budget: ReadBudget;
+  caller: Caller;
 }
 
 export interface RunResult {
@@ -115,7 +114,7 @@ export const createRunResults = ({
   const makeAnswer = async (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
-    { budget }: ResultReadOptions,
+    { caller }: ResultReadOptions,
   ): Promise<Answer> => {
     const failed = (error: JsonObject): Answer => ({
       text: JSON.stringify({ __error__: error }),
@@ -129,7 +128,7 @@ export const createRunResults = ({
     let interrupts = here?.interrupts?.();
     let outputKeys = here?.outputKeys;
     if (values === undefined) {
-      const left = await threads.states.valuesOfRun(everyThread, selector, budget);
+      const left = await threads.states.valuesOfRun(everyThread, selector, caller);
       values = left.values ?? "{}";
       ({ outputKeys } = left);
       // Otherwise the thread's interrupts belong to a later run.

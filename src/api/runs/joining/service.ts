@@ -145,6 +145,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
         ...selector,
         after: after ?? begin,
         resumable: row?.resumable ?? false,
+        caller,
         cameBeforeEnd: row !== undefined && !isTerminal(row.status),
       });
       // Such a client receives the error from the log.

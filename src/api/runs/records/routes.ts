@@ -84,7 +84,7 @@ export const createRecordRoutes =
       { schema: { tags, summary: "Get a run", params: runPath, response: { 200: runRecord, ...refusals } } },
       async (request, reply) => {
         const { thread_id: threadId, run_id: runId } = request.params;
-        return await service.get(request.caller, { threadId, runId }, reply.budget());
+        return await reply.make(() => service.get(request.caller, { threadId, runId }));
       },
     );
 

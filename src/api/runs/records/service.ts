@@ -4,7 +4,6 @@ import type { Visibility } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
 import { conflict, runNotFound, threadNotFound } from "../../../platform/domain/errors.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import { removeEnded } from "../../../engine/queue/sql/remove-ended.ts";
 import type { Cancellation } from "../cancellation/cancellation.ts";
 import { toRunRecord, toRunSummary } from "../record.ts";
@@ -30,9 +29,9 @@ export const createRecordService = (parts: RecordServiceParts) => {
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
 
   return {
-    async get(caller: Caller, selector: RunSelector, budget: ReadBudget): Promise<RunRecord> {
+    async get(caller: Caller, selector: RunSelector): Promise<RunRecord> {
       const visibility = await mayRead(caller, selector);
-      const row = await repository.findWithBudget(visibility, selector, budget);
+      const row = await repository.find(visibility, selector);
       if (row === undefined) throw runNotFound(selector.runId);
       return toRunRecord(row);
     },

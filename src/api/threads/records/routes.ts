@@ -18,7 +18,7 @@ export const createRecordRoutes =
   (service: RecordService): RoutePlugin =>
   async (app) => {
     const sendRecord = async (reply: FastifyReply, thread: SeenThread): Promise<FastifyReply> =>
-      sendJson(reply, await service.write(thread, reply.budget()));
+      sendJson(reply, await service.write(thread));
 
     app.post(
       "/threads",

@@ -6,7 +6,6 @@ import type { Database } from "../../../platform/database/database.ts";
 import { metadataTooLarge } from "../../../platform/database/merging.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
 import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { TtlValue } from "../../../access/values.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
 import { writeRecord, type ThreadRecordRow } from "../record.ts";
@@ -39,6 +38,7 @@ const toTtl = (value: TtlValue | undefined): ThreadTtl | undefined =>
   value && { strategy: value.strategy, minutes: value.ttl };
 
 export interface SeenThread {
+  caller: Caller;
   visibility: Visibility<"threads">;
   row: ThreadRecordRow;
   includeTtl?: boolean;
@@ -64,8 +64,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
 
   return {
     /** JSON of the thread's record with its newest values. */
-    async write({ visibility, row, includeTtl }: SeenThread, budget: ReadBudget): Promise<string> {
-      return writeRecord(row, { values: await states.valuesOf(visibility, row, budget), includeTtl });
+    async write({ caller, visibility, row, includeTtl }: SeenThread): Promise<string> {
+      return writeRecord(row, { values: await states.valuesOf(visibility, row, caller), includeTtl });
     },
 
     /** Throws `conflict` for a taken id, unless `if_exists` is `do_nothing`. */
@@ -80,20 +80,20 @@ export const createRecordService = (options: RecordServiceOptions) => {
         ttl: toTtl(visibility.value.ttl) ?? defaultTtl,
       });
       if (row !== undefined) {
-        if (supersteps.length === 0) return { visibility, row };
-        return { visibility, row: await giveStates(visibility, row, supersteps) };
+        if (supersteps.length === 0) return { caller, visibility, row };
+        return { caller, visibility, row: await giveStates(visibility, row, supersteps) };
       }
       const threadId = thread.thread_id ?? "";
       // A hidden thread's id is a conflict, too.
       const existing =
         thread.if_exists === "do_nothing" ? await repository.find(visibility, threadId) : undefined;
       if (existing === undefined) throw threadTaken(threadId);
-      return { visibility, row: existing };
+      return { caller, visibility, row: existing };
     },
 
     async read(caller: Caller, threadId: string): Promise<SeenThread> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      return { visibility, row: await repository.get(visibility, threadId) };
+      return { caller, visibility, row: await repository.get(visibility, threadId) };
     },
 
     /**
@@ -114,7 +114,7 @@ export const createRecordService = (options: RecordServiceOptions) => {
         row = await repository.patch(visibility, threadId, granted, removable);
         if (row === undefined) throw metadataTooLarge();
       }
-      return { visibility, row, includeTtl: granted !== undefined };
+      return { caller, visibility, row, includeTtl: granted !== undefined };
     },
 
     async copy(caller: Caller, threadId: string): Promise<SeenThread> {
@@ -128,7 +128,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
       });
       const { thread_id: copyId, graph_id: graphId, was_busy: wasBusy } = copy;
       if (wasBusy && graphId !== null) await states.recordOutcome(creatable, copyId, graphId);
-      return { visibility: creatable, row: wasBusy ? await repository.get(creatable, copyId) : copy };
+      const row = wasBusy ? await repository.get(creatable, copyId) : copy;
+      return { caller, visibility: creatable, row };
     },
   };
 };

@@ -1,5 +1,6 @@
+import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
+import type { Room } from "../../../http/room.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import { matcherOf } from "./containment.ts";
@@ -8,9 +9,8 @@ import type { OrderedFilter } from "./conditions.ts";
 import type { Candidate, PlacedCandidate, ThreadSearcher } from "./search.ts";
 
 export interface PageReadOptions {
-  signal?: AbortSignal;
-  /** For large states, and for the rest of a long page. */
-  budget?: ReadBudget | undefined;
+  signal?: AbortSignal | undefined;
+  caller?: Caller | undefined;
 }
 
 const VALUES_BATCH = 250;
@@ -20,21 +20,22 @@ const THREADS_READ_AT_MOST = 50_000;
 export interface ValueFinderOptions {
   searcher: ThreadSearcher;
   slicer: TimeSlicer;
+  readRoom: Room;
   /** JSON texts of the newest values, in order, without threads that never ran. `keys`: the only keys that matter. */
   valuesOf(
     visibility: Visibility<"threads">,
     rows: readonly Candidate[],
-    options: { keys?: ReadonlySet<string>; budget?: ReadBudget | undefined },
-  ): AsyncIterable<readonly [threadId: string, values: string]>;
+    options: { keys?: ReadonlySet<string> },
+  ): AsyncGenerator<readonly [threadId: string, values: string], void>;
 }
 
-export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOptions) => {
+export const createValueFinder = ({ searcher, slicer, readRoom, valuesOf }: ValueFinderOptions) => {
   /** Lists the candidates once, so that a thread which changes meanwhile is found once. */
   const find = async (
     visibility: Visibility<"threads">,
     search: OrderedFilter,
     part: JsonObject,
-    { signal, budget }: PageReadOptions,
+    { signal, caller }: PageReadOptions,
   ): Promise<PlacedCandidate[]> => {
     const effort = createEffort(slicer, signal);
     const candidates = await searcher.candidates(visibility, search, THREADS_READ_AT_MOST, signal);
@@ -42,19 +43,21 @@ export const createValueFinder = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       throw tooManyThreadsToRead(`more than ${THREADS_READ_AT_MOST} threads would have to be looked into`);
     }
     const matches = matcherOf(part, effort.spend);
-    const options = {
-      keys: new Set(Object.keys(part)),
-      budget: budget && { reserve: (bytes: number) => effort.wait(budget.reserve(bytes)) },
-    };
+    const keys = new Set(Object.keys(part));
     const touched = candidates.filter(({ untouched }) => !untouched);
     const found: PlacedCandidate[] = [];
     for (let start = 0; start < touched.length; start += VALUES_BATCH) {
       await effort.goOn();
       const batch = touched.slice(start, start + VALUES_BATCH);
       const matching = new Set<string>();
-      for await (const [id, text] of valuesOf(visibility, batch, options)) {
-        await effort.goOn();
-        if (matches(JSON.parse(text))) matching.add(id);
+      const leave = await effort.wait(readRoom.enter(caller));
+      try {
+        for await (const [id, text] of valuesOf(visibility, batch, { keys })) {
+          await effort.goOn();
+          if (matches(JSON.parse(text))) matching.add(id);
+        }
+      } finally {
+        leave();
       }
       found.push(...batch.filter(({ thread_id }) => matching.has(thread_id)));
     }

@@ -19,7 +19,7 @@ export interface Effort {
    */
   goOn(): Promise<void>;
   /** Waits without counting the time. */
-  wait(waiting: Promise<void> | undefined): Promise<void>;
+  wait<T>(waiting: Promise<T>): Promise<T>;
 }
 
 export const tooManyThreadsToRead = (why: string): Error =>
@@ -37,8 +37,9 @@ export const createEffort = (slicer: TimeSlicer, signal: AbortSignal | undefined
     },
     async wait(waiting) {
       const start = performance.now();
-      await waiting;
+      const waited = await waiting;
       end += performance.now() - start;
+      return waited;
     },
     async goOn() {
       const start = performance.now();

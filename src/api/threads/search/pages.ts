@@ -1,18 +1,17 @@
 import type { Visibility } from "../../../access/visibility.ts";
 import { PAGE_BYTES_AT_MOST } from "../../../platform/database/bounded-reads.ts";
-import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import { createYieldPoint } from "../../../platform/lib/time-slicer.ts";
 import { createValueFinder, type PageReadOptions, type ValueFinderOptions } from "./by-values.ts";
 import { assertOnePlace } from "../../../platform/domain/cursors.ts";
 import { cursorBehind, placeOf, type RowOrder } from "./order.ts";
 import type { Placed } from "./search.ts";
 import { extractFrom, parseExtract, type ExtractPath } from "./extract.ts";
-import { PIECE_CHARACTERS } from "../long-answers.ts";
 import { LONG_COLUMNS, writeRecord, type LongParts, type ThreadRecordRow } from "../record.ts";
 import type { ThreadField, ThreadFilter, ThreadSearch } from "../schemas.ts";
 
 export interface ThreadPage {
-  pieces: string[];
+  /** JSON. */
+  text: string;
   /** Undefined if too many match to count, or behind a cursor. */
   total: number | undefined;
   /** The next offset; undefined on the last page and behind a cursor. */
@@ -30,17 +29,19 @@ export interface ThreadPages {
   count(visibility: Visibility<"threads">, filter: ThreadFilter, options?: PageReadOptions): Promise<number>;
 }
 
-export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOptions): ThreadPages => {
-  const finder = createValueFinder({ searcher, slicer, valuesOf });
+export const createThreadPages = (options: ValueFinderOptions): ThreadPages => {
+  const { searcher, slicer, readRoom, valuesOf } = options;
+  const finder = createValueFinder(options);
 
   const recordsOf = async (
     visibility: Visibility<"threads">,
     rows: readonly ThreadRecordRow[],
     { select, extract, needsValues }: Fields,
-    { signal, budget }: PageReadOptions,
+    { signal, caller }: PageReadOptions,
   ): Promise<string[]> => {
     const yieldPoint = createYieldPoint(slicer, signal);
-    const values = needsValues ? valuesOf(visibility, rows, { budget })[Symbol.asyncIterator]() : undefined;
+    const leave = needsValues ? await readRoom.enter(caller) : undefined;
+    const values = needsValues ? valuesOf(visibility, rows, {}) : undefined;
     const records: string[] = [];
     let bytes = 0;
     try {
@@ -54,14 +55,13 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
           known = undefined;
         }
         const record = recordOf(row, text, select, extract);
-        const wasLong = bytes > LARGE_ANSWER_BYTES;
         bytes += Buffer.byteLength(record);
         records.push(record);
         if (bytes >= PAGE_BYTES_AT_MOST) break;
-        if (bytes > LARGE_ANSWER_BYTES && !wasLong) await budget?.reserve(bytes);
       }
     } finally {
-      await values?.return?.();
+      await values?.return();
+      leave?.();
     }
     return records;
   };
@@ -101,7 +101,7 @@ export const createThreadPages = ({ searcher, slicer, valuesOf }: ValueFinderOpt
       // All rows of a search by values may be deleted by now, while later threads remain.
       const place = last === undefined ? places.at(-1) : places.find(({ thread_id }) => thread_id === last);
       return {
-        pieces: piecesOf(records),
+        text: `[${records.join(",")}]`,
         total: behind === undefined ? total : undefined,
         next: hasMore && records.length > 0 && behind === undefined ? offset + records.length : undefined,
         cursor: hasMore && place !== undefined ? cursorBehind(order, place) : undefined,
@@ -138,24 +138,6 @@ const fieldsOf = (search: ThreadSearch): Fields => {
     (column) => shown.includes(column) || (column === "metadata" && needsValues),
   );
   return { select, extract, needsValues, parts: { shown, read } };
-};
-
-/** One piece unless the answer is long, because joining doubles its memory. */
-const piecesOf = (records: readonly string[]): string[] => {
-  const pieces: string[] = [];
-  let piece: string[] = [];
-  let length = 0;
-  for (const [index, record] of records.entries()) {
-    if (length > 0 && length + record.length > PIECE_CHARACTERS) {
-      pieces.push(piece.join(""));
-      piece = [];
-      length = 0;
-    }
-    piece.push(index === 0 ? "[" : ",", record);
-    length += record.length;
-  }
-  pieces.push(records.length === 0 ? "[]" : `${piece.join("")}]`);
-  return pieces;
 };
 
 const recordOf = (

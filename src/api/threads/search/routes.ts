@@ -1,24 +1,16 @@
-import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { callerGone } from "../../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { sendJson } from "../json-answers.ts";
-import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";
-import type { PageReadOptions } from "./by-values.ts";
 import type { SearchService } from "./service.ts";
 
 const tags = ["Threads"];
 
 export const createSearchRoutes =
-  (service: SearchService, longAnswers: LongAnswers): RoutePlugin =>
+  (service: SearchService): RoutePlugin =>
   async (app) => {
-    const options = (reply: FastifyReply): PageReadOptions => {
-      const signal = callerGone(reply.raw);
-      return { signal, budget: longAnswers.placeFor(reply, signal) };
-    };
-
     app.post(
       "/threads/search",
       {
@@ -37,11 +29,11 @@ export const createSearchRoutes =
         },
       },
       async (request, reply) => {
-        const page = await service.page(request.caller, request.body, options(reply));
+        const page = await service.page(request.caller, request.body, callerGone(reply.raw));
         if (page.total !== undefined) reply.header("x-pagination-total", page.total);
         if (page.next !== undefined) reply.header("x-pagination-next", page.next);
         if (page.cursor !== undefined) reply.header("x-pagination-cursor", page.cursor);
-        return longAnswers.sendPieces(reply, page.pieces);
+        return sendJson(reply, page.text);
       },
     );
 
@@ -57,6 +49,6 @@ export const createSearchRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(reply, String(await service.count(request.caller, request.body, options(reply)))),
+        sendJson(reply, String(await service.count(request.caller, request.body, callerGone(reply.raw)))),
     );
   };

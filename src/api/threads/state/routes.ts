@@ -1,10 +1,10 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import type { Caller } from "../../../access/caller.ts";
+import { sendItems } from "../../../http/large-answers.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { sendJson } from "../json-answers.ts";
-import type { LongAnswers } from "../long-answers.ts";
 import * as schemas from "../schemas.ts";
 import type { StateService } from "./service.ts";
 import type { HistoryOptions } from "./state.ts";
@@ -26,13 +26,7 @@ const readRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(
-          reply,
-          await service.read(request.caller, request.params.thread_id, {
-            ...request.query,
-            budget: reply.budget(),
-          }),
-        ),
+        sendJson(reply, await service.read(request.caller, request.params.thread_id, request.query)),
     );
 
     app.get(
@@ -53,7 +47,6 @@ const readRoutes =
           await service.read(request.caller, thread_id, {
             ...request.query,
             checkpoint: { checkpoint_id },
-            budget: reply.budget(),
           }),
         );
       },
@@ -72,13 +65,7 @@ const readRoutes =
         },
       },
       async (request, reply) =>
-        sendJson(
-          reply,
-          await service.read(request.caller, request.params.thread_id, {
-            ...request.body,
-            budget: reply.budget(),
-          }),
-        ),
+        sendJson(reply, await service.read(request.caller, request.params.thread_id, request.body)),
     );
   };
 
@@ -117,7 +104,7 @@ const writeRoutes =
   };
 
 const historyRoutes =
-  (service: StateService, longAnswers: LongAnswers): RoutePlugin =>
+  (service: StateService): RoutePlugin =>
   async (app) => {
     const schema = {
       tags,
@@ -131,9 +118,8 @@ const historyRoutes =
       reply: FastifyReply,
       caller: Caller,
       threadId: string,
-      options: Omit<HistoryOptions, "budget">,
-    ): Promise<FastifyReply> =>
-      longAnswers.sendItems(reply, (budget) => service.history(caller, threadId, { ...options, budget }));
+      options: HistoryOptions,
+    ): Promise<FastifyReply> => sendItems(reply, service.history(caller, threadId, options));
     const path = "/threads/:thread_id/history";
     app.get(path, { schema: { ...schema, querystring: schemas.historyQuery } }, async (request, reply) =>
       send(reply, request.caller, request.params.thread_id, request.query),
@@ -146,9 +132,9 @@ const historyRoutes =
   };
 
 export const createStateRoutes =
-  (service: StateService, longAnswers: LongAnswers): RoutePlugin =>
+  (service: StateService): RoutePlugin =>
   async (app) => {
     await app.register(readRoutes(service));
     await app.register(writeRoutes(service));
-    await app.register(historyRoutes(service, longAnswers));
+    await app.register(historyRoutes(service));
   };

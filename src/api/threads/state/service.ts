@@ -4,7 +4,7 @@ import type { Visibility } from "../../../access/visibility.ts";
 import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
 import { invalid } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
+import type { Room } from "../../../http/room.ts";
 import type { ThreadRecordRow } from "../record.ts";
 import type { ThreadRepository } from "../repository.ts";
 import type { StateUpdate, UpdatedState } from "../schemas.ts";
@@ -19,6 +19,7 @@ export interface StateServiceOptions {
   checkpoints: CheckpointStorage;
   reader: StateReader;
   writer: StateWriter;
+  readRoom: Room;
 }
 
 /**
@@ -26,15 +27,15 @@ export interface StateServiceOptions {
  * which have authorized the caller.
  */
 export const createStateService = (options: StateServiceOptions) => {
-  const { authorize, repository, states, checkpoints, reader, writer } = options;
+  const { authorize, repository, states, checkpoints, reader, writer, readRoom } = options;
   const updates = createStateUpdates(states, reader, writer);
 
   const valuesOf = async (
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
-    budget: ReadBudget,
+    caller: Caller,
   ): Promise<string | null> =>
-    untouched ? null : await reader.values({ visibility, threadId, graphId }, budget);
+    untouched ? null : await readRoom.make(caller, () => reader.values({ visibility, threadId, graphId }));
 
   const mayUpdate = async (caller: Caller, threadId: string): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
@@ -48,17 +49,18 @@ export const createStateService = (options: StateServiceOptions) => {
     async valuesOfRun(
       visibility: Visibility<"threads">,
       { threadId, runId }: { threadId: string; runId: string },
-      budget: ReadBudget,
+      caller: Caller,
     ): Promise<ValuesOfRun> {
       const row = await repository.get(visibility, threadId);
       if (row.untouched) return { values: null, isHead: true, outputKeys: undefined };
-      return await reader.valuesOfRun({ visibility, threadId, graphId: row.graph_id }, runId, budget);
+      const thread = { visibility, threadId, graphId: row.graph_id };
+      return await readRoom.make(caller, () => reader.valuesOfRun(thread, runId));
     },
 
     async read(caller: Caller, threadId: string, stateOptions: StateOptions): Promise<string> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
-      return await reader.read({ visibility, threadId, graphId }, stateOptions);
+      return await readRoom.make(caller, () => reader.read({ visibility, threadId, graphId }, stateOptions));
     },
 
     async *history(
@@ -68,7 +70,7 @@ export const createStateService = (options: StateServiceOptions) => {
     ): AsyncGenerator<string, void, undefined> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
-      yield* reader.history({ visibility, threadId, graphId }, historyOptions);
+      yield* readRoom.each(caller, reader.history({ visibility, threadId, graphId }, historyOptions));
     },
 
     /** Throws like `StateUpdates.update`. */

@@ -10,7 +10,7 @@ import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
 import { checkpointNotFound, StateStorageError } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
+import type { TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { finishedTasks, withErrors } from "../../../graphs/pending-writes.ts";
 import { outputKeysOf, stateOf } from "../../../graphs/runnable-graph.ts";
@@ -40,7 +40,6 @@ export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
   subgraphs?: boolean;
   select?: readonly string[];
-  budget: ReadBudget;
 }
 
 export interface HistoryOptions {
@@ -50,16 +49,15 @@ export interface HistoryOptions {
   metadata?: JsonObject;
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string };
   select?: readonly string[];
-  budget: ReadBudget;
 }
 
 export interface StateReader {
   /** Throws `checkpointNotFound`. */
   read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
   /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
-  values(thread: ThreadOfGraph, budget: ReadBudget): Promise<string | null>;
+  values(thread: ThreadOfGraph): Promise<string | null>;
   /** The values at the end of a run, even if later runs changed them. */
-  valuesOfRun(thread: ThreadOfGraph, runId: string, budget: ReadBudget): Promise<ValuesOfRun>;
+  valuesOfRun(thread: ThreadOfGraph, runId: string): Promise<ValuesOfRun>;
   /** Whether the thread waits after an update, and for which answers. */
   outcome(thread: ThreadOfGraph): Promise<StateOutcome>;
   /** The newest first, each made on demand. */
@@ -88,7 +86,6 @@ export interface ValuesOfRun {
 export interface HeadValuesOptions {
   /** The only keys that matter; others may be missing. */
   keys?: ReadonlySet<string> | undefined;
-  budget?: ReadBudget | undefined;
 }
 
 const unread = (error: unknown, threadId: string) => ({ err: markedOfGraph(error), thread_id: threadId });
@@ -108,6 +105,7 @@ export const createStateReader = (
   checkpoints: CheckpointStorage,
   graphs: Graphs,
   configurations: ThreadConfigurations,
+  slicer: TimeSlicer,
   logger: Logger,
 ): StateReader => {
   const { graphOf, configurationsOf, areKeysChannels } = createThreadGraphs(graphs, configurations);
@@ -177,40 +175,32 @@ export const createStateReader = (
 
   const readValues = async (
     thread: ThreadOfGraph,
-    find: (budget: ReadBudget) => Promise<StoredCheckpoint | undefined>,
-    budget: ReadBudget,
+    find: () => Promise<StoredCheckpoint | undefined>,
     textOf: typeof valuesOf = valuesOf,
   ): Promise<string | null> => {
-    let refusal: unknown;
-    const reserve = async (bytes: number): Promise<void> => {
-      try {
-        await budget.reserve(bytes);
-      } catch (error) {
-        refusal = error;
-        throw error;
-      }
-    };
     try {
-      const stored = await find({ reserve });
+      const stored = await find();
       if (stored === undefined) return null;
+      await slicer.next();
       const written = asWritten(thread, stored);
       return await textOf(await graphOf(written), stored);
     } catch (error) {
-      if (error === refusal || isPassing(error)) throw error;
+      if (isPassing(error)) throw error;
       logger.error(unread(error, thread.threadId), "the values of a thread can't be read");
       return null;
     }
   };
 
   return {
-    async read(thread, { checkpoint = {}, subgraphs = false, select, budget }) {
+    async read(thread, { checkpoint = {}, subgraphs = false, select }) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const found = await graphOf(thread);
-      const how = { budget, classes: found?.classes };
+      const how = { classes: found?.classes };
       const stored =
         checkpointId === undefined
           ? await checkpoints.readHead(thread.threadId, checkpointNs, how)
           : await checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, how);
+      await slicer.next();
       if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
       const fields =
         stored === undefined
@@ -219,29 +209,24 @@ export const createStateReader = (
       return select === undefined ? writeState(fields) : writeSelected(fields, select);
     },
 
-    async values(thread, budget) {
-      const { threadId } = thread;
-      return await readValues(
-        thread,
-        (noted) => checkpoints.readHead(threadId, "", { budget: noted }),
-        budget,
-      );
+    async values(thread) {
+      return await readValues(thread, () => checkpoints.readHead(thread.threadId));
     },
 
-    async valuesOfRun(thread, runId, budget) {
+    async valuesOfRun(thread, runId) {
       const { threadId } = thread;
       let isHead = true;
-      const find = async (noted: ReadBudget): Promise<StoredCheckpoint | undefined> => {
-        const head = await checkpoints.readHead(threadId, "", { budget: noted });
+      const find = async (): Promise<StoredCheckpoint | undefined> => {
+        const head = await checkpoints.readHead(threadId);
         if (head === undefined || head.runId === runId) return head;
         const checkpointId = await checkpoints.latestOfRun(threadId, runId);
         if (checkpointId === undefined) return head; // The run wrote nothing, or the thread was pruned.
-        const left = await checkpoints.readAt(threadId, "", checkpointId, { budget: noted });
+        const left = await checkpoints.readAt(threadId, "", checkpointId);
         isHead = left === undefined;
         return left ?? head;
       };
       let outputKeys: readonly string[] | undefined = [];
-      const values = await readValues(thread, find, budget, async (found, stored) => {
+      const values = await readValues(thread, find, async (found, stored) => {
         if (found !== undefined) outputKeys = outputKeysOf(found.graph);
         // As the run returned them: with what had ended in a step that another task interrupted.
         return isHead ? await newestValuesOf(found, stored) : await valuesOf(found, stored);
@@ -257,18 +242,18 @@ export const createStateReader = (
       return outcomeOf(fields, finishedTasks(stored.pendingWrites));
     },
 
-    async *history(thread, { limit, before, metadata, checkpoint = {}, select, budget }) {
+    async *history(thread, { limit, before, metadata, checkpoint = {}, select }) {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const found = await graphOf(thread);
       const page = checkpoints.readHistory(thread.threadId, checkpointNs, {
         limit,
-        budget,
         classes: found?.classes,
         ...(before === undefined ? {} : { beforeCheckpointId: before }),
         ...(checkpointId === undefined ? {} : { checkpointId }),
         ...(metadata === undefined ? {} : { metadataFilter: metadata }),
       });
       for await (const stored of page) {
+        await slicer.next();
         const fields = await fieldsOf(found, stored, { isHead: false }).catch((error: unknown) => {
           if (isPassing(error)) throw error;
           const { threadId, checkpointId: checkpoint_id } = stored;
@@ -279,12 +264,12 @@ export const createStateReader = (
       }
     },
 
-    async *headValues(threads, { keys, budget } = {}) {
+    async *headValues(threads, { keys } = {}) {
       const byId = new Map(threads.map((thread) => [thread.threadId, thread]));
       const known = await configurationsOf(threads);
       const channels = keys !== undefined && (await areKeysChannels(threads, known)) ? keys : undefined;
       const remember = keys === undefined;
-      const heads = checkpoints.readHeads([...byId.keys()], { channels, remember, budget });
+      const heads = checkpoints.readHeads([...byId.keys()], { channels, remember });
       for await (const stored of heads) {
         const thread = byId.get(stored.threadId);
         if (thread === undefined) continue;

@@ -1,6 +1,6 @@
 import { retryPassing } from "../../../platform/database/passing-faults.ts";
-import { ThreadloomError } from "../../../platform/domain/errors.ts";
-import type { Gate } from "../../../platform/lib/gate.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Room } from "../../../http/room.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { EventLog, RunEvent, RunPhase } from "../log.ts";
 import type { RunSelector } from "../../queue/attempts.ts";
@@ -21,8 +21,9 @@ export interface LogReaderOptions {
   /** Whether the executing process can't log events. */
   isUnlogged: () => boolean;
   onLocal(after: number | undefined): RunReader | undefined;
-  /** See run-reader.ts. */
-  largeEvents: Gate;
+  /** For events that are larger than a page. */
+  readRoom: Room;
+  caller: Caller | undefined;
   isStopped: () => boolean;
   logger: Logger;
 }
@@ -42,7 +43,7 @@ interface Poll {
 /** Reads a run that executes or executed in another process. */
 export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
-  const { largeEvents, logger, wire } = options;
+  const { readRoom, caller, logger, wire } = options;
   let { after, cameBeforeEnd } = options;
   let isLogged = resumable;
   let done = false;
@@ -57,23 +58,24 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   const cancelWait = (): void => wake?.();
   let local: RunReader | undefined;
   const unwatch = watch(() => wake?.());
-  const closed = new AbortController();
-  /** Frees this reader's place in `largeEvents`. */
-  let leaveGate: (() => void) | undefined;
+  /** The client has taken the large event that it was given. */
+  let taken: (() => void) | undefined;
 
   const readPage = async (from: number): Promise<RunEvent[]> => {
-    for (;;) {
-      const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, largeToo: leaveGate !== undefined, wire };
-      const events = await eventLog.read(run, from, room);
-      if (events !== "large") return events;
-      const given = await largeEvents.enter(closed.signal);
-      // The client left at the moment of entry.
-      if (done) {
-        given();
-        return [];
-      }
-      leaveGate = given;
-    }
+    const room = { events: PAGE_EVENTS, bytes: PAGE_BYTES, wire };
+    const events = await eventLog.read(run, from, { ...room, largeToo: false });
+    if (events !== "large") return events;
+    return await readRoom.make(caller, async () => {
+      if (done) return [];
+      const large = await eventLog.read(run, from, { ...room, largeToo: true });
+      if (done || large === "large") return [];
+      taken?.();
+      taken = readRoom.unread(
+        caller,
+        large.reduce((sum, { data }) => sum + data.length, 0),
+      );
+      return large;
+    });
   };
 
   const poll = async (): Promise<Poll> => {
@@ -91,8 +93,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
 
   return {
     async next() {
-      leaveGate?.();
-      leaveGate = undefined;
+      taken?.();
       for (;;) {
         if (done) return "ended";
         if (isStopped()) return "lost";
@@ -116,12 +117,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
           cancelWait();
           if (done) return "ended";
           if (isStopped()) return "lost";
-          if (error instanceof ThreadloomError)
-            logger.warn(
-              { err: error, run_id: run.runId },
-              "a reader of events waited too long and was cut off",
-            );
-          else logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
+          logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
           return "lost";
         }
         const last = found.events.at(-1);
@@ -161,8 +157,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
     },
     close() {
       done = true;
-      closed.abort();
-      leaveGate?.();
+      taken?.();
       unwatch();
       local?.close();
       wake?.();

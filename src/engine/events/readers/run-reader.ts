@@ -1,6 +1,6 @@
-import { unavailable } from "../../../platform/domain/errors.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { Room } from "../../../http/room.ts";
 import type { Faults } from "../../../platform/domain/faults.ts";
-import { createGate } from "../../../platform/lib/gate.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { Signals } from "../../../platform/database/signals.ts";
 import type { RunChannel } from "../channel.ts";
@@ -23,10 +23,12 @@ export interface ReadOptions extends RunSelector {
    */
   cameBeforeEnd?: boolean;
   wire?: Wire;
+  caller?: Caller | undefined;
 }
 
 export interface HubOptions {
   eventLog: EventLog;
+  readRoom: Room;
   turns: Turns;
   signals: Signals;
   processId: string;
@@ -37,33 +39,22 @@ export interface HubOptions {
   logger: Logger;
 }
 
-/**
- * Events over 256 KiB in memory for readers of the log. 250 stalled readers of a 6 MB event ended the
- * process.
- */
-const LARGE_EVENTS_AT_ONCE = 8;
-/** Longer than STALLED_MS. */
-const LARGE_EVENT_PATIENCE_MS = 90_000;
 /** The log may have older events of a resumable run. Other runs are read from memory even if events are missing. */
 const readsMemory = (channel: RunChannel, after: number | undefined, resumable: boolean): boolean =>
   after === undefined || after + 1 >= channel.firstKeptSeq || !resumable;
 
 /** Reads a run from memory if all missing events are there, else from the log until the run begins here. */
 export const createReading = (
-  { eventLog, signals, phaseOf, logger }: HubOptions,
+  { eventLog, readRoom, signals, phaseOf, logger }: HubOptions,
   channels: HeldChannels,
   watchers: RunWatchers,
   isStopped: () => boolean,
 ) => {
-  const largeEvents = createGate(LARGE_EVENTS_AT_ONCE, LARGE_EVENT_PATIENCE_MS, () =>
-    unavailable("Too many large events are being sent at the moment."),
-  );
-
   const channelReader = (channel: RunChannel, after: number, wire: Wire, withOpening: boolean): RunReader =>
     readChannel({ channel, after, wire, withOpening, hasEnded: () => channels.hasEnded(channel) });
 
   return (options: ReadOptions): RunReader => {
-    const { threadId, runId, after, resumable, cameBeforeEnd = false, wire = "first" } = options;
+    const { threadId, runId, after, resumable, cameBeforeEnd = false, wire = "first", caller } = options;
     const channel = channels.get(runId);
     if (channel !== undefined && readsMemory(channel, after, resumable)) {
       const oldest = channel.firstKeptSeq - 1;
@@ -102,7 +93,8 @@ export const createReading = (
         // From its first event, so that dropped events show as a loss, not as a gap.
         return channelReader(opened, Math.max(from ?? -1, opened.firstSeq - 1), wire, false);
       },
-      largeEvents,
+      readRoom,
+      caller,
       isStopped,
       logger,
     });

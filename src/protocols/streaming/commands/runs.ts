@@ -7,7 +7,6 @@ import {
   type Missing,
 } from "../../../platform/domain/errors.ts";
 import { refusalOf as refusalOverHttp } from "../../../http/errors.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import {
   forkParams,
   respondParams,
@@ -30,7 +29,6 @@ export interface CommandSender {
   threadId: string;
   /** Headers for the configuration of runs. */
   headers: Readonly<Record<string, string>> | undefined;
-  budget: ReadBudget;
   /** Receives faults of the server, whose details the answer hides. */
   onFault: (error: unknown) => void;
 }

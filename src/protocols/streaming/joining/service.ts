@@ -4,10 +4,10 @@ import type { EventReader, SentEvent } from "../../../engine/events/transports/e
 import type { ThreadStreamMode } from "../schemas.ts";
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
+import { LARGE_ANSWER_BYTES } from "../../../http/large-answers.ts";
 import { threadNotFound } from "../../../platform/domain/errors.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { Turns } from "../../../engine/events/turns.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { ThreadService } from "../../../api/threads/service.ts";
 import { openReadAccess, type ReadAccess, type StreamingRepository } from "../repository.ts";
 
@@ -107,15 +107,6 @@ interface StateText {
   metadata?: { source?: string } | null;
 }
 
-/** All connections of a thread would hold such a state at the same moment. */
-class LargeStateError extends Error {}
-
-const budget: ReadBudget = {
-  async reserve() {
-    throw new LargeStateError();
-  },
-};
-
 export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
   const { authorize, repository, turns, hub, states } = parts;
 
@@ -126,13 +117,10 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
     return async (): Promise<string | undefined> => {
       const changedAt = await repository.stateChangedAt(threadId);
       if (changedAt === undefined || changedAt === seen) return undefined;
-      const text = await states.read(readAccess.caller, threadId, { budget }).catch((error: unknown) => {
-        if (error instanceof LargeStateError) return undefined;
-        throw error;
-      });
+      const text = await states.read(readAccess.caller, threadId, {});
       seen = changedAt;
-      // A large state is not read, so its writer is unknown. A client that needs the state reads it.
-      if (text === undefined) return `{"state":null,"thread_id":${JSON.stringify(threadId)}}`;
+      // All connections of a thread would hold a large state at the same moment. A client that needs the state reads it.
+      if (text.length > LARGE_ANSWER_BYTES) return `{"state":null,"thread_id":${JSON.stringify(threadId)}}`;
       const { metadata } = JSON.parse(text) as StateText;
       if (metadata?.source !== "update") return undefined;
       return `{"state":${text},"thread_id":${JSON.stringify(threadId)}}`;
@@ -166,7 +154,10 @@ export const createThreadStreamService = (parts: ThreadStreamServiceParts) => {
         const newState = modes.has("state_update") ? await createStateWatch(readAccess) : undefined;
         const from = after ?? beforeTurn(running ?? over + 1);
         const isLive = after === undefined && running !== null;
-        const runs = hub.readThread(threadId, from, "first", { liveTurn: isLive ? running : undefined });
+        const runs = hub.readThread(threadId, from, "first", {
+          liveTurn: isLive ? running : undefined,
+          caller,
+        });
         const isStillSeen = (): Promise<boolean> => readAccess.stillExists();
         return {
           from,

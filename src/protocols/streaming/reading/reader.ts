@@ -3,6 +3,7 @@ import type { EndedRow, NewestRun, StreamingRepository } from "../repository.ts"
 import { NOTHING_YET, type Attendance, type Connections, type Opening, type Place } from "./connections.ts";
 import { endedRun, endEventsOf, lastSeqOf, runningId, type EndedRun } from "./ends.ts";
 import { namespaceOf, type EventFilter, type ThreadEvent } from "./frames.ts";
+import type { Caller } from "../../../access/caller.ts";
 import { retryPassing } from "../../../platform/database/passing-faults.ts";
 import { attemptOf, turnOf } from "../../../engine/events/event-ids.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
@@ -74,6 +75,7 @@ const PATIENCE_MS = 60_000;
 
 export interface SubscriptionReaderOptions {
   threadId: string;
+  caller?: Caller | undefined;
   filter: EventFilter;
   hub: Pick<Hub, "readThread">;
   repository: Pick<StreamingRepository, "ended" | "newestRun">;
@@ -193,7 +195,10 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     const ends = endsFrom(place);
     let opening = await patiently(open);
     if (closing.signal.aborted) return "ended";
-    thread = hub.readThread(threadId, opening.after, "protocol", { endedRunId: opening.waitingRunId });
+    thread = hub.readThread(threadId, opening.after, "protocol", {
+      endedRunId: opening.waitingRunId,
+      caller: options.caller,
+    });
     yield { events: [], upTo: Math.max(opening.after, opening.since) };
     let current: BegunRun | undefined;
     let isRecreated = false;

@@ -110,6 +110,7 @@ export const createReadingService = (
         : () => undefined;
       const reader = readSubscription({
         threadId,
+        caller: readAccess.caller,
         filter: createFilter(request, userAgent),
         hub,
         repository,

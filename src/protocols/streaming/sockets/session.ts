@@ -2,11 +2,11 @@ import type { WebSocket } from "ws";
 import type { HeldAccess, Reauthorize } from "../../../access/reauthorization.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
 import { createSocketSink, shareSocket } from "../../../engine/events/transports/websocket.ts";
-import { parseBody } from "../../../http/bodies.ts";
+import { isLargeBody, parseBody } from "../../../http/bodies.ts";
+import type { Room } from "../../../http/room.ts";
 import { refusalOf as refusalOfRequest } from "../../../http/errors.ts";
 import { validated } from "../../../http/validation.ts";
 import { newId } from "../../../platform/lib/ids.ts";
-import type { ReadBudget } from "../../../platform/lib/large-answers.ts";
 import { outsideTraces } from "../../../platform/telemetry/telemetry.ts";
 import { CommandError, refusalOf } from "../commands/runs.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
@@ -28,12 +28,13 @@ export interface SessionParts {
   readAccess: ReadAccess;
   headers: Readonly<Record<string, string>> | undefined;
   elementsAtMost: number;
+  /** For large messages. */
+  bodies: Room;
   /** Counts a command; throws `tooMany`. */
   spend: (envelope: CommandEnvelope) => void;
   /** Counts a subscription until the returned function is called; throws `tooMany`. */
   openStream: () => () => void;
   onFault: (error: unknown) => void;
-  onIdle: () => void;
 }
 
 /** As in both SDKs. */
@@ -46,13 +47,6 @@ const SUBSCRIPTIONS_AT_MOST = 100;
 interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id"> {
   id: null;
 }
-
-/** A socket buffers its answers, and a client may have several sockets. Over HTTP, a budget bounds large answers. */
-const budget: ReadBudget = {
-  async reserve() {
-    throw new CommandError("not_supported", "This state is too large for a WebSocket: read it over HTTP.");
-  },
-};
 
 const keepAlive = (socket: WebSocket): void => {
   let isAlive = true;
@@ -74,7 +68,7 @@ const keepAlive = (socket: WebSocket): void => {
 
 /** Answers commands one after the other. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
-  const { service, headers, elementsAtMost, spend, onFault, onIdle } = parts;
+  const { service, headers, elementsAtMost, bodies, spend, onFault } = parts;
   const { threadId } = parts.readAccess;
   const shared = shareSocket(socket);
   const subscriptions = new Map<string, { readAccess: ReadAccess; end: () => void }>();
@@ -136,23 +130,25 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       return await answer(refusalOf(envelope.id, error, onFault));
     }
     await answer(
-      await service.commands.overSocket(
-        { caller: access.caller, threadId, headers, budget, onFault },
-        envelope,
-      ),
+      await service.commands.overSocket({ caller: access.caller, threadId, headers, onFault }, envelope),
     );
   };
 
-  const receive = async (text: string): Promise<void> => {
-    let envelope: CommandEnvelope;
+  const receive = async (received: Buffer): Promise<void> => {
+    const leave = isLargeBody(received.length) ? await bodies.enter(access.caller) : undefined;
     try {
-      envelope = validated(commandEnvelope, parseBody(text, elementsAtMost), "The message");
-    } catch (error) {
-      // An unreadable message is never the server's fault.
-      const { message } = error as Error;
-      return await answer({ type: "error", id: null, error: "invalid_argument", message });
+      let envelope: CommandEnvelope;
+      try {
+        envelope = validated(commandEnvelope, parseBody(String(received), elementsAtMost), "The message");
+      } catch (error) {
+        // An unreadable message is never the server's fault.
+        const { message } = error as Error;
+        return await answer({ type: "error", id: null, error: "invalid_argument", message });
+      }
+      await perform(envelope);
+    } finally {
+      leave?.();
     }
-    await perform(envelope);
   };
 
   const onMessage = (data: unknown, isBinary: boolean): void => {
@@ -160,18 +156,16 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     // thousand messages.
     socket.pause();
     waiting += 1;
-    const text = isBinary ? "" : String(data as Buffer);
+    const received = isBinary ? Buffer.alloc(0) : (data as Buffer);
     busy = busy
-      .then(() => (shared.isGone ? undefined : receive(text)))
+      .then(() => (shared.isGone ? undefined : receive(received)))
       .catch((error: unknown) => {
         onFault(error);
         shared.drop();
       })
       .finally(() => {
         waiting -= 1;
-        if (waiting > 0) return;
-        onIdle();
-        socket.resume();
+        if (waiting === 0) socket.resume();
       });
   };
   // A socket may be open for days, so runs that its commands start are traces of their own: also the first command, which

@@ -1,9 +1,8 @@
-import { LARGE_ANSWER_BYTES, type ReadBudget } from "../../../platform/lib/large-answers.ts";
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { ElementCache, ThreadElements } from "../lists/element-cache.ts";
 import {
-  readParts,
   readCheckpoint,
+  readParts,
   type CheckpointAddress,
   type ReadParts,
   type WantedParts,
@@ -44,12 +43,8 @@ interface LoadOptions {
   withoutWrites?: boolean;
   /** False: caches nothing, for scans of many threads. */
   remember?: boolean;
-  /** Reserves once, before a large checkpoint is fetched or returned. */
-  budget?: ReadBudget | undefined;
 }
 
-/** Counts trees only, so too much is reserved if the cache also holds wire texts. */
-const CACHED_BYTES_PER_CHARACTER = 2;
 /** Memory must not grow with the number of requested checkpoints. */
 const GROUP_BYTES = 1024 * 1024;
 /** A further fetch only joins ranges that were cached separately. */
@@ -62,34 +57,25 @@ export class CheckpointReader {
     readonly shapes: KnownShapes,
   ) {}
 
-  /**
-   * Reads in one statement, or in two if the checkpoint is large and has to reserve. A prune may come between the two.
-   */
-  async read(address: CheckpointAddress, budget?: ReadBudget): Promise<LoadedCheckpoint | undefined> {
+  async read(address: CheckpointAddress): Promise<LoadedCheckpoint | undefined> {
     const elements = this.cache.thread(address.threadId);
-    let found = await readCheckpoint(this.database, address, elements.coverage(), budget !== undefined);
-    if (found !== undefined && budget !== undefined) {
-      const bytes = found.heldBack + rememberedBytes(elements);
-      if (bytes > LARGE_ANSWER_BYTES) await budget.reserve(bytes);
-      if (found.heldBack > 0) found = await readCheckpoint(this.database, address, elements.coverage());
-    }
+    const found = await readCheckpoint(this.database, address, elements.coverage());
     if (found === undefined) return undefined;
     addParts(elements, found);
     const loaded = { ...parseCheckpointRow(this, found.row), elements };
-    await this.fetch([loaded], false);
+    await this.fetch([loaded]);
     return loaded;
   }
 
   /**
-   * One statement fetches 1 MiB of parts for any number of threads; the next one runs when the caller continues. A
-   * larger checkpoint is fetched alone, after a reservation.
+   * One statement fetches 1 MiB of parts for any number of threads, or one larger checkpoint; the next one runs when the
+   * caller continues.
    */
   async *load(
     rows: readonly CheckpointRow[],
-    { only, withoutWrites = false, remember = true, budget }: LoadOptions = {},
+    { only, withoutWrites = false, remember = true }: LoadOptions = {},
   ): AsyncGenerator<LoadedCheckpoint | UnreadableRow, void, undefined> {
     let left = rows.map((row) => this.tryToParse(row, only, withoutWrites));
-    let isBounded = budget !== undefined;
     while (left.length > 0) {
       const threads = new Map<string, ThreadElements>();
       const group: Array<LoadedCheckpoint | UnreadableRow> = left.map((parsed) => {
@@ -102,19 +88,9 @@ export class CheckpointReader {
         }
         return { ...parsed, elements };
       });
-      const { end, heldBack } = await this.fetch(group, isBounded);
-      for (const checkpoint of group.slice(0, end)) {
-        const bytes = "error" in checkpoint ? 0 : rememberedBytes(checkpoint.elements);
-        if (isBounded && bytes > LARGE_ANSWER_BYTES) {
-          await budget?.reserve(bytes);
-          isBounded = false;
-        }
-        yield checkpoint;
-      }
+      const end = await this.fetch(group);
+      yield* group.slice(0, end);
       left = left.slice(end);
-      if (heldBack === 0) continue;
-      await budget?.reserve(heldBack);
-      isBounded = false;
     }
   }
 
@@ -130,21 +106,13 @@ export class CheckpointReader {
     }
   }
 
-  /**
-   * `end`: the number of complete checkpoints from the start, at least 1. If `isBounded`, large parts are only weighed:
-   * `end` may be 0, and `heldBack` is the weight in bytes of the first incomplete checkpoint.
-   */
-  private async fetch(
-    group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>,
-    isBounded: boolean,
-  ): Promise<{ end: number; heldBack: number }> {
+  /** Returns the number of complete checkpoints from the start, at least 1. */
+  private async fetch(group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): Promise<number> {
     let end = group.length;
-    let heldBack = 0;
     for (let round = 0; round < FETCHES_AT_MOST; round++) {
       const wanted = findMissing(group.slice(0, end));
       if (wanted.ranges.length === 0 && wanted.contents.length === 0) break;
-      const found = await readParts(this.database, wanted, { bytesAtMost: GROUP_BYTES, isBounded });
-      const { parts, leftOut } = found;
+      const { parts, leftOut } = await readParts(this.database, wanted, GROUP_BYTES);
       const ofThread = new Map(parts);
       const given = new Set<string>();
       for (const checkpoint of group) {
@@ -154,9 +122,8 @@ export class CheckpointReader {
         if (itsParts !== undefined) addParts(checkpoint.elements, itsParts);
       }
       end = leftOut ?? end;
-      if (found.heldBack > 0) heldBack = found.heldBack;
     }
-    return { end, heldBack };
+    return end;
   }
 }
 
@@ -181,8 +148,6 @@ export const parseCheckpointRow = (
     writes: withoutWrites ? [] : parseWrites([...writes, ...row.writes]),
   };
 };
-
-const rememberedBytes = (elements: ThreadElements): number => elements.byteCount / CACHED_BYTES_PER_CHARACTER;
 
 /** A part has the ordinal of the first checkpoint that needs the part. */
 const findMissing = (group: ReadonlyArray<LoadedCheckpoint | UnreadableRow>): WantedParts => {

@@ -1,6 +1,5 @@
 import type { Encryption, Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
-import { LARGE_ANSWER_BYTES } from "../../../platform/lib/large-answers.ts";
 import type { Coverage, StoredElements } from "../lists/element-cache.ts";
 import { ELEMENTS_PER_ROW_AT_MOST } from "../rows/new-rows.ts";
 import { hasLargeStrings, putBackLargeStrings } from "../../values/large-strings.ts";
@@ -11,13 +10,11 @@ import { COLUMNS, SHAPE_OF_C, toRow, WRITES, type CheckpointRow, type RawRow } f
 
 type RawCheckpoint = RawRow & { elements: string | null; contents: string | null };
 
-/** Marks a weight. Texts begin with a number or a hash. */
-const WEIGHED = "#";
 const ELEMENTS_OF_E = `string_agg(e.list_id || ',' || e.position || E'\\n' || e.elements, E'\\x1e'
     order by e.list_id, e.position)`;
-const CONTENTS_OF_K = `string_agg(k.head || E'\\n' || k.content, E'\\x1e')`;
 /** With the object that has the content, if there is one. */
 const HEAD_OF_K = "k.hash || coalesce(',' || k.object_id, '')";
+const CONTENTS_OF_K = `string_agg(${HEAD_OF_K} || E'\\n' || k.content, E'\\x1e')`;
 
 const HEAD_PARAMETERS = {
   threadId: "uuid",
@@ -34,17 +31,9 @@ type Sql = Readonly<Record<keyof typeof HEAD_PARAMETERS, string>>;
 const BYTES_OF_E = "octet_length(e.elements) + coalesce(e.string_bytes, 0)";
 const BYTES_OF_K = "coalesce(k.object_bytes, octet_length(k.content)) + coalesce(k.string_bytes, 0)";
 
-/** `isBounded`: returns the weight of large parts instead of reading their texts. */
-const checkpointText = (sql: Sql, which: string, isBounded: boolean): string => {
-  const bounded = (texts: string, all: string) =>
-    isBounded
-      ? `coalesce(${texts} filter (where ${all}.bytes <= ${LARGE_ANSWER_BYTES}), '${WEIGHED}' || max(${all}.bytes))`
-      : texts;
-  const weighed = (bytes: string) => (isBounded ? `, sum(${bytes}) over () as bytes` : "");
-  return `
+const checkpointText = (sql: Sql, which: string): string => `
 select ${COLUMNS}, t.writes, (
-    select ${bounded(ELEMENTS_OF_E, "e")}
-    from (select e.*${weighed(BYTES_OF_E)}
+    select ${ELEMENTS_OF_E}
     from (
       select abs(g.triples[i]) as list_id,
         min(greatest(g.triples[i + 1], case when k.first <= g.triples[i + 1] then k.stop else 0 end)) as first,
@@ -60,12 +49,11 @@ select ${COLUMNS}, t.writes, (
       where e.thread_id = c.thread_id and e.list_id = r.list_id and e.position < r.stop
         and e.position > r.first - ${ELEMENTS_PER_ROW_AT_MOST} and e.position + e.count > r.first
     ) as e
-    where r.first < r.stop) as e
+    where r.first < r.stop
   ) as elements, (
-    select ${bounded(CONTENTS_OF_K, "k")}
-    from (select ${HEAD_OF_K} as head, k.content${weighed(BYTES_OF_K)}
+    select ${CONTENTS_OF_K}
     from threadloom.checkpoint_contents k
-    where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all(${sql.hashes})) as k
+    where k.thread_id = c.thread_id and k.hash = any(c.contents || t.contents) and k.hash <> all(${sql.hashes})
   ) as contents
 from (${which}) as c
 ${SHAPE_OF_C}
@@ -76,23 +64,22 @@ cross join lateral (
   from threadloom.checkpoint_writes w
   where w.thread_id = c.thread_id and w.checkpoint_ns = c.checkpoint_ns and w.checkpoint_id = c.checkpoint_id
 ) as t`;
-};
 
-const readHead = (isBounded: boolean) =>
-  statement(HEAD_PARAMETERS, (sql) => {
-    const head = `select * from threadloom.checkpoints
-  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by seq desc limit 1`;
-    return checkpointText(sql, head, isBounded);
-  });
-const readAt = (isBounded: boolean) =>
-  statement(AT_PARAMETERS, (sql) => {
-    const at = `select * from threadloom.checkpoints where thread_id = ${sql.threadId}
+const READ_HEAD = statement(HEAD_PARAMETERS, (sql) =>
+  checkpointText(
+    sql,
+    `select * from threadloom.checkpoints
+  where thread_id = ${sql.threadId} and checkpoint_ns = ${sql.checkpointNs} order by seq desc limit 1`,
+  ),
+);
+const READ_AT = statement(AT_PARAMETERS, (sql) =>
+  checkpointText(
+    sql,
+    `select * from threadloom.checkpoints where thread_id = ${sql.threadId}
   and checkpoint_ns = ${sql.checkpointNs} and checkpoint_id = ${sql.checkpointId}
-  and hidden is null`;
-    return checkpointText(sql, at, isBounded);
-  });
-const [READ_HEAD, WEIGH_HEAD] = [readHead(false), readHead(true)];
-const [READ_AT, WEIGH_AT] = [readAt(false), readAt(true)];
+  and hidden is null`,
+  ),
+);
 
 export interface ReadParts {
   elements: StoredElements[];
@@ -101,7 +88,6 @@ export interface ReadParts {
 
 interface ReadCheckpoint extends ReadParts {
   row: CheckpointRow;
-  heldBack: number;
 }
 
 export interface CheckpointAddress {
@@ -112,39 +98,26 @@ export interface CheckpointAddress {
   checkpointId: string | undefined;
 }
 
-/** Leaves out parts in `coverage`. `isBounded`: weighs large parts instead. */
+/** Leaves out parts in `coverage`. */
 export const readCheckpoint = async (
   queryable: Queryable,
   address: CheckpointAddress,
   coverage: Coverage,
-  isBounded = false,
 ): Promise<ReadCheckpoint | undefined> => {
   const { checkpointId } = address;
   const { lists, starts, ends, contents: hashes } = coverage;
   const known = { ...address, lists, starts, ends, hashes };
   const [raw] =
     checkpointId === undefined
-      ? await (isBounded ? WEIGH_HEAD : READ_HEAD).query<RawCheckpoint>(queryable, known)
-      : await (isBounded ? WEIGH_AT : READ_AT).query<RawCheckpoint>(queryable, known);
+      ? await READ_HEAD.query<RawCheckpoint>(queryable, known)
+      : await READ_AT.query<RawCheckpoint>(queryable, known);
   if (raw === undefined) return undefined;
   const { elements, contents, ...row } = raw;
-  const heldBack = weightOf(elements) + weightOf(contents);
-  const parts = { elements: withoutWeight(elements), contents: withoutWeight(contents) };
-  const whole = await wholeParts(queryable, address.threadId, toParts(parts, queryable.encryption));
-  return { row: toRow(row), ...whole, heldBack };
+  const parts = toParts({ elements, contents }, queryable.encryption);
+  return { row: toRow(row), ...(await wholeParts(queryable, address.threadId, parts)) };
 };
 
-const weightOf = (text: string | null): number => (text?.startsWith(WEIGHED) ? Number(text.slice(1)) : 0);
-const withoutWeight = (text: string | null): string | null => (text?.startsWith(WEIGHED) ? null : text);
-
-/** If `isBounded`, the limit applies also to the first ordinal. */
-const hasRoom = (sql: Readonly<Record<"bytesAtMost" | "isBounded", string>>): string =>
-  `(through <= ${sql.bytesAtMost} or not ${sql.isBounded})`;
-
-/**
- * `before` is the weight of earlier checkpoints' parts; `through` includes the part's own checkpoint. PostgreSQL
- * fetches only texts that fit.
- */
+/** `before` is the weight of earlier checkpoints' parts. PostgreSQL fetches only texts that fit. */
 const READ_PARTS = statement(
   {
     rangeThreads: "uuid[]",
@@ -156,7 +129,6 @@ const READ_PARTS = statement(
     hashes: "uuid[]",
     contentOrdinals: "integer[]",
     bytesAtMost: "bigint",
-    isBounded: "boolean",
   },
   (sql) => `
 with part as materialized (
@@ -174,16 +146,14 @@ with part as materialized (
   join threadloom.checkpoint_contents k on k.thread_id = w.thread_id and k.hash = w.hash
 ), weighed as (
   select *, coalesce(sum(bytes)
-    over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before,
-    sum(bytes) over (order by ordinal groups between unbounded preceding and current row) as through
+    over (order by ordinal groups between unbounded preceding and 1 preceding), 0) as before
   from part
 )
 select thread_id,
   string_agg(list_id || ',' || position || E'\\n' || text, E'\\x1e' order by list_id, position)
-    filter (where head is null and ${hasRoom(sql)}) as elements,
-  string_agg(head || E'\\n' || text, E'\\x1e') filter (where head is not null and ${hasRoom(sql)}) as contents,
-  (select min(ordinal) from weighed where before >= ${sql.bytesAtMost} or not ${hasRoom(sql)}) as left_out,
-  (select min(through) from weighed) as bytes_of_first
+    filter (where head is null) as elements,
+  string_agg(head || E'\\n' || text, E'\\x1e') filter (where head is not null) as contents,
+  (select min(ordinal) from weighed where before >= ${sql.bytesAtMost}) as left_out
 from weighed where before < ${sql.bytesAtMost}
 group by thread_id`,
 );
@@ -193,29 +163,17 @@ export interface WantedParts {
   contents: Array<{ threadId: string; hash: string; ordinal: number }>;
 }
 
-interface Bounds {
-  bytesAtMost: number;
-  /** False: the first ordinal is read in full. */
-  isBounded: boolean;
-}
-
-/** Reads by ordinal until `bytesAtMost` is reached. */
+/** Reads by ordinal until `bytesAtMost` is reached, the first ordinal whole. */
 export const readParts = async (
   queryable: Queryable,
   { ranges, contents }: WantedParts,
-  { bytesAtMost, isBounded }: Bounds,
-): Promise<{
-  parts: Array<[threadId: string, parts: ReadParts]>;
-  leftOut: number | undefined;
-  /** Bytes of the first incomplete checkpoint, if it alone exceeds the limit; else 0. */
-  heldBack: number;
-}> => {
+  bytesAtMost: number,
+): Promise<{ parts: Array<[threadId: string, parts: ReadParts]>; leftOut: number | undefined }> => {
   const rows = await READ_PARTS.query<{
     thread_id: string;
     elements: string | null;
     contents: string | null;
     left_out: number | null;
-    bytes_of_first: string | null;
   }>(queryable, {
     rangeThreads: ranges.map(({ threadId }) => threadId),
     lists: ranges.map(({ list }) => list),
@@ -226,20 +184,13 @@ export const readParts = async (
     hashes: contents.map(({ hash }) => hash),
     contentOrdinals: contents.map(({ ordinal }) => ordinal),
     bytesAtMost,
-    isBounded,
   });
   const parts: Array<[threadId: string, parts: ReadParts]> = [];
   for (const row of rows) {
     const whole = await wholeParts(queryable, row.thread_id, toParts(row, queryable.encryption));
     parts.push([row.thread_id, whole]);
   }
-  const leftOut = rows[0]?.left_out ?? undefined;
-  const bytesOfFirst = leftOut === undefined ? 0 : Number(rows[0]?.bytes_of_first ?? 0);
-  return {
-    parts,
-    leftOut,
-    heldBack: isBounded && bytesOfFirst > bytesAtMost ? bytesOfFirst : 0,
-  };
+  return { parts, leftOut: rows[0]?.left_out ?? undefined };
 };
 
 interface StoredParts extends Pick<ReadParts, "elements"> {

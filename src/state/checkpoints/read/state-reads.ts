@@ -29,13 +29,13 @@ export const createStateReads = (
     threadId: string,
     checkpointNs: string,
     checkpointId: string | undefined,
-    { budget, classes }: ReadOptions = {},
+    { classes }: ReadOptions = {},
   ): Promise<StoredCheckpoint | undefined> => {
     if (checkpointNs.includes("\u0000") || (checkpointId !== undefined && !isUuid(checkpointId)))
       return undefined;
     const address = { threadId: threadKey(threadId), checkpointNs, checkpointId };
     return await againIfFreed(async () => {
-      const loaded = await reader.read(address, budget);
+      const loaded = await reader.read(address);
       return loaded === undefined ? undefined : await toStored(threadId, loaded, reader, classes);
     });
   };
@@ -70,7 +70,7 @@ export const createStateReads = (
     readAt,
 
     async *readHistory(threadId, checkpointNs, options) {
-      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, budget, classes } = options;
+      const { limit, beforeCheckpointId, checkpointId, metadataFilter = {}, classes } = options;
       if (checkpointNs.includes("\u0000")) return;
       for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
       const { run_id: runId, ...metadata } = metadataFilter;
@@ -81,7 +81,7 @@ export const createStateReads = (
         const pageRows = Math.min(left, PAGE_ROWS);
         const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
         const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
-        for await (const loaded of reader.load(rows, { budget })) {
+        for await (const loaded of reader.load(rows)) {
           const id = loaded.row.checkpoint_id;
           const readAgain = () => readAt(threadId, checkpointNs, id, { classes });
           const stored = await storedOf(threadId, loaded, readAgain, classes);
@@ -93,12 +93,12 @@ export const createStateReads = (
       }
     },
 
-    async *readHeads(threadIds, { channels, remember = true, budget } = {}) {
+    async *readHeads(threadIds, { channels, remember = true } = {}) {
       const ids = new Map(threadIds.map((threadId) => [threadKey(threadId), threadId]));
       let keys = [...ids.keys()];
       while (keys.length > 0) {
         const { rows, done } = await readHeadRows(database, keys, PAGE_BYTES);
-        const options = { only: channels, withoutWrites: true, remember, budget };
+        const options = { only: channels, withoutWrites: true, remember };
         for await (const loaded of reader.load(rows, options)) {
           const threadId = ids.get(loaded.row.thread_id) ?? loaded.row.thread_id;
           const stored = await storedOf(threadId, loaded, () => readAt(threadId, "", undefined));

@@ -1,0 +1,108 @@
+import { callerName, type Caller } from "../access/caller.ts";
+
+/** Of one caller whose name is known. */
+const SHARE = 0.5;
+/** Lists are made without a place: from here on they are refused. */
+const REFUSED_FROM = 2;
+
+export interface Room {
+  /** Waits until there is room to make what may be large. Resolves with a function that leaves the place. */
+  enter(caller: Caller | undefined): Promise<() => void>;
+  make<T>(caller: Caller | undefined, work: () => Promise<T>): Promise<T>;
+  /** Makes each item when it is asked for. */
+  each<T>(caller: Caller | undefined, items: AsyncGenerator<T, void>): AsyncGenerator<T, void>;
+  /** Counts what a client has not read yet, until the returned function is called. */
+  unread(caller: Caller | undefined, bytes: number): () => void;
+  /** Whether this caller, or all together, have left too much unread even for what was made without waiting. */
+  isOverfull(caller: Caller | undefined): boolean;
+}
+
+interface Load {
+  making: number;
+  unread: number;
+}
+
+interface RoomOptions {
+  places: number;
+  /** Default: no limit. */
+  unreadBytesAtMost?: number;
+}
+
+/** Few are inside at a time, and nobody comes in while too much is unread. */
+export const createRoom = ({ places, unreadBytesAtMost = Infinity }: RoomOptions): Room => {
+  const all: Load = { making: 0, unread: 0 };
+  /** Only callers with a load. */
+  const byCaller = new Map<string, Load>();
+  const waiting = new Set<{ name: string | undefined; letIn: () => void }>();
+
+  const nameOf = (caller: Caller | undefined): string | undefined => caller && callerName(caller);
+  const loads = (name: string | undefined): [load: Load, share: number][] => {
+    const own = name === undefined ? undefined : byCaller.get(name);
+    return own === undefined ? [[all, 1]] : [[all, 1], [own, SHARE]]; // prettier-ignore
+  };
+  const hasRoom = (name: string | undefined): boolean =>
+    loads(name).every(
+      ([{ making, unread }, share]) => making < places * share && unread < unreadBytesAtMost * share,
+    );
+
+  const add = (name: string | undefined, kind: keyof Load, amount: number): void => {
+    all[kind] += amount;
+    if (name !== undefined) {
+      const own = byCaller.get(name) ?? { making: 0, unread: 0 };
+      own[kind] += amount;
+      if (own.making === 0 && own.unread === 0) byCaller.delete(name);
+      else byCaller.set(name, own);
+    }
+    if (amount > 0) return;
+    for (const waiter of waiting) {
+      if (!hasRoom(waiter.name)) continue;
+      waiting.delete(waiter);
+      waiter.letIn();
+    }
+  };
+
+  const count = (name: string | undefined, kind: keyof Load, amount: number): (() => void) => {
+    let left = amount;
+    add(name, kind, left);
+    return () => {
+      add(name, kind, -left);
+      left = 0;
+    };
+  };
+
+  const enter: Room["enter"] = async (caller) => {
+    const name = nameOf(caller);
+    if (hasRoom(name)) return count(name, "making", 1);
+    return await new Promise((resolve) =>
+      waiting.add({ name, letIn: () => resolve(count(name, "making", 1)) }),
+    );
+  };
+
+  const make: Room["make"] = async (caller, work) => {
+    const leave = await enter(caller);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+
+  return {
+    enter,
+    make,
+    async *each(caller, items) {
+      try {
+        for (;;) {
+          const next = await make(caller, () => items.next());
+          if (next.done === true) return;
+          yield next.value;
+        }
+      } finally {
+        await items.return();
+      }
+    },
+    unread: (caller, bytes) => count(nameOf(caller), "unread", bytes),
+    isOverfull: (caller) =>
+      loads(nameOf(caller)).some(([{ unread }, share]) => unread >= unreadBytesAtMost * share * REFUSED_FROM),
+  };
+};
