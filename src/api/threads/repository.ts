@@ -2,8 +2,7 @@ import type { Permission, Visibility } from "../../access/visibility.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
 import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
-import type { GroupedStatement } from "../../platform/database/grouping.ts";
-import { arraysOf, encryptedParameter, NO_CONDITION, statement } from "../../platform/database/statement.ts";
+import { encryptedParameter, NO_CONDITION, statement } from "../../platform/database/statement.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
@@ -29,7 +28,6 @@ const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
 
 interface InsertedThread {
   threadId: string;
-  isNewId: boolean;
   metadata: JsonObject;
   ttl: ThreadTtl | undefined;
 }
@@ -46,31 +44,14 @@ const INSERTED = {
   minutes: ["float8", ({ ttl }: InsertedThread) => ttl?.minutes ?? null],
 } as const;
 
-const insertText = (from: string): string => `
+const INSERT = statement(
+  INSERTED,
+  (sql) => `
   insert into threadloom.threads (thread_id, metadata, ttl_strategy, ttl_minutes, expires_at)
-  select thread_id, metadata, ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute'
-  from ${from} as given (thread_id, metadata, ttl_strategy, ttl_minutes)
+  values (${sql.threadId}, ${sql.metadata}, ${sql.strategy}, ${sql.minutes}, now() + ${sql.minutes} * interval '1 minute')
   on conflict (thread_id) do nothing
-  returning ${RECORD_COLUMNS}`;
-
-const INSERT_ONE = statement(INSERTED, (sql) =>
-  insertText(`(values (${sql.threadId}, ${sql.metadata}, ${sql.strategy}, ${sql.minutes}))`),
+  returning ${RECORD_COLUMNS}`,
 );
-const INSERT_SEVERAL = statement(
-  arraysOf<keyof typeof INSERTED, InsertedThread, readonly InsertedThread[]>(INSERTED, (all) => all),
-  (sql) => insertText(`unnest(${sql.threadId}, ${sql.metadata}, ${sql.strategy}, ${sql.minutes})`),
-);
-
-const INSERT: GroupedStatement<InsertedThread, ThreadRecordRow> = {
-  threadOf: ({ threadId }) => threadId,
-  // Another transaction may be inserting a client's id. Groups that wait for each other's ids could deadlock.
-  isSeparate: ({ isNewId }) => !isNewId,
-  alone: async (queryable, thread) => (await INSERT_ONE.query<ThreadRecordRow>(queryable, thread))[0],
-  async together(queryable, threads) {
-    const rows = await INSERT_SEVERAL.query<ThreadRecordRow>(queryable, threads);
-    return new Map(rows.map((row) => [row.thread_id, row]));
-  },
-};
 
 /** Raw SQL, because Kysely would send `metadata` (up to 1 MB) five times. */
 const PATCH = statement(
@@ -174,13 +155,8 @@ export const createThreadRepository = (database: Database) => {
       { threadId, ttl }: NewThread,
     ): Promise<ThreadRecordRow | undefined> {
       const { metadata } = permission.value;
-      const row = await database.grouped(INSERT, {
-        threadId: threadId ?? newId(),
-        isNewId: threadId === undefined,
-        metadata,
-        ttl,
-      });
-      return row && open([row])[0];
+      const thread = { threadId: threadId ?? newId(), metadata, ttl };
+      return open(await INSERT.query<ThreadRecordRow>(database, thread))[0];
     },
 
     find,

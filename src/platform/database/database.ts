@@ -13,7 +13,6 @@ import {
   createBoundedReads,
   type BoundedReads,
 } from "./bounded-reads.ts";
-import { createGrouping, type Grouping } from "./grouping.ts";
 import type { Queryable } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
@@ -57,7 +56,6 @@ export interface Database extends Records, BoundedReads {
   /** `answerMs`: time limit for the answer, after which the connection is closed. */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
   /** Like a query of the statement alone; undefined: no row. Callers of the same time share a statement. */
-  grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
   transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
   /** True: this database threw the error, and the fault may pass. Graphs may throw errors of their own databases. */
@@ -186,7 +184,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     },
   });
 
-  const database: Omit<Database, keyof BoundedReads | "grouped"> = {
+  const database: Omit<Database, keyof BoundedReads> = {
     ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
@@ -236,5 +234,5 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     );
     return work(read!, readPlannedOnce!);
   });
-  return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
+  return { ...database, ...boundedReads };
 };

@@ -188,15 +188,3 @@ export const arraysOf = <Name extends string, Source, All>(
       ],
     ]),
   ) as unknown as Record<Name, ComputedParameter<All>>;
-
-/** The arrays of `arraysOf` as rows. */
-export const rowsOf = <Name extends string>(
-  alias: string,
-  names: readonly Name[],
-  sql: Readonly<Record<Name, string>>,
-): string =>
-  `unnest(${names.map((name) => sql[name]).join(", ")}) as ${alias} (${names.map((name) => `"${name}"`).join(", ")})`;
-
-/** The columns of such rows. */
-export const columnsOf = <Name extends string>(alias: string, names: readonly Name[]): Record<Name, string> =>
-  Object.fromEntries(names.map((name) => [name, `${alias}."${name}"`])) as Record<Name, string>;

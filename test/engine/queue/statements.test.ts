@@ -1,7 +1,5 @@
-import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { createGrouping } from "../../../src/platform/database/grouping.ts";
 import type { RunRow } from "../../../src/platform/database/tables.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
@@ -67,10 +65,13 @@ const replacedBy = async (run: RunRow | undefined) => {
   );
   return row;
 };
-const behind = (run: NewRun, replaced = 0) =>
-  database.transaction((transaction) =>
-    createBehindOthers(transaction, ALL_RIGHTS, run, { replacedPending: replaced, pendingAtMost: null }),
+const behind = async (run: NewRun, replaced = 0) => {
+  const behindOthers = { run, replacedPending: replaced, pendingAtMost: null };
+  const rows = await database.transaction((transaction) =>
+    createBehindOthers(transaction, ALL_RIGHTS, [behindOthers]),
   );
+  return rows[0];
+};
 
 /** The two statements that create a run on an existing thread. */
 const WAYS: [string, (run: NewRun) => Promise<RunRow | undefined>][] = [
@@ -176,13 +177,7 @@ describe("the statement for an idle thread", () => {
       "threads",
       threadId,
       () => createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM),
-      async (holder) =>
-        void (await createOnIdleThread(
-          { grouped: createGrouping(holder, pino({ level: "silent" })) },
-          ALL_RIGHTS,
-          first,
-          undefined,
-        )),
+      async (holder) => void (await createOnIdleThread(holder, ALL_RIGHTS, first, undefined)),
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");

@@ -24,13 +24,13 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-const behind = async (threadId: string, afterSeconds = 0, resumable = false) =>
-  await opened.database.transaction((transaction) =>
-    createBehindOthers(transaction, ALL_RIGHTS, aNewRun(threadId, { afterSeconds, resumable }), {
-      replacedPending: 0,
-      pendingAtMost: null,
-    }),
+const behind = async (threadId: string, afterSeconds = 0, resumable = false) => {
+  const run = aNewRun(threadId, { afterSeconds, resumable });
+  const rows = await opened.database.transaction((transaction) =>
+    createBehindOthers(transaction, ALL_RIGHTS, [{ run }]),
   );
+  return rows[0];
+};
 const claimed = async (): Promise<RunRow> => {
   const [run] = await opened.queue.claim(WORKER, 10, 1);
   if (run === undefined) throw new Error("Nothing could be claimed.");

@@ -80,10 +80,6 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
   ],
   [/^with expired as \( select e\.ctid/, "the sweep for events that nobody may read any more"],
   [/^with asked as/, "the runs of crons, many at a time; their threads are a parameter"],
-  [
-    /^with (asked as|fence as materialized \( select r\.thread_id from unnest)/,
-    "several runs share a statement (grouping.ts); where this is refused, each has its own",
-  ],
   [/threadloom\.(encryption_keys|encrypting_servers) /, "which keys are used, by server"],
 ];
 

@@ -38,7 +38,6 @@ const counting = () => {
       statements.push(text);
       return database.query(text, values);
     },
-    grouped: (statement, source) => statement.alone(counted, source),
     transaction: (work, begin) => {
       statements.push("begin");
       return database.transaction(work, begin);
@@ -206,7 +205,6 @@ describe("beside 20,000 configurations of other tasks and 20,000 runs", () => {
     await database.transaction(async (transaction) => {
       const inside: Database = {
         ...explaining(transaction as never),
-        grouped: (statement, source) => statement.alone(inside, source),
         transaction: (work) => work(inside as never),
       };
       const pushes = createPushes(inside);

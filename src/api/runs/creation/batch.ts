@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
-import { createRowsWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
+import { createWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
@@ -66,7 +66,7 @@ export const createBatches = (parts: Omit<PlacingParts, "worker">) => {
     transaction: Queryable,
     requested: readonly GrantedRequest[],
   ): Promise<RunRow[]> => {
-    const rows = await createRowsWithThreads(transaction, {
+    const rows = await createWithThreads(transaction, {
       rights: requested[0]!.rights,
       runs: requested.map(({ run }) => run),
       ttl: threadTtl,

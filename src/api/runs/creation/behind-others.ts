@@ -54,10 +54,9 @@ export const createBehindOthersStore = (ends: Pick<RunEnds, "replaceWaiting">, l
       if (running.length > 0) await askToCancel(transaction, running, action, "replaced");
       askedToStop.push(...running.map((other) => ({ run: other, action })));
     }
-    const row = await createBehindOthers(transaction, rights, run, {
-      replacedPending: ended.length,
-      pendingAtMost: limits.onThread(run),
-    });
+    const pendingAtMost = limits.onThread(run);
+    const behind = { run, replacedPending: ended.length, pendingAtMost };
+    const [row] = await createBehindOthers(transaction, rights, [behind]);
     if (row === undefined) await limits.assertRoomOnThread(transaction, run);
     return { row, replaced: { ended, askedToStop } };
   },

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
-import { createManyBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
+import { createBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
 import { createWithThreads, existingThreads } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
@@ -82,8 +82,9 @@ export const createScheduledRuns = ({
     for (const { run } of simple.filter(isFull)) outcomes.set(run.runId, "full");
     const runs = simple.filter((one) => !isFull(one)).map(({ run }) => run);
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
-    for (const { runId } of await createManyBehindOthers(transaction, rights, runs))
-      outcomes.set(runId, "stored");
+    const creations = runs.map((run) => ({ run }));
+    for (const { run_id } of await createBehindOthers(transaction, rights, creations))
+      outcomes.set(run_id, "stored");
     const done = new Set(simple);
     return free.filter((one) => !done.has(one));
   };
@@ -118,8 +119,8 @@ export const createScheduledRuns = ({
     const threadless = taken.filter(({ placement }) => placement.kind === "threadless");
     const runs = threadless.map(({ run }) => run);
     for (const { runId } of runs) outcomes.set(runId, "no assistant");
-    for (const { runId } of await createWithThreads(transaction, { rights, runs, ttl: threadTtl }))
-      outcomes.set(runId, "stored");
+    for (const { run_id } of await createWithThreads(transaction, { rights, runs, ttl: threadTtl }))
+      outcomes.set(run_id, "stored");
     const leftOut = runs.filter(({ runId }) => outcomes.get(runId) !== "stored");
     const existing = await existingThreads(
       transaction,

@@ -1,15 +1,10 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
-import type { RunSelector } from "../attempts.ts";
 import { openRuns } from "../columns.ts";
 import {
   ASSISTANT_VISIBLE,
-  CLAIM_PARAMETERS,
   createMany,
-  createOne,
   RUN_PARAMETERS,
-  SELECTOR,
   takeThread,
   THREAD_VISIBLE,
   type CreationRights,
@@ -48,36 +43,17 @@ const thread = (
     turn: "0",
   });
 
-const CREATE_BEHIND_OTHERS = statement(
-  { ...RUN_PARAMETERS, ...CLAIM_PARAMETERS, ...THREAD_PARAMETERS, ...CONDITIONS },
-  (sql) => createOne(sql, thread(sql)),
-);
+const CREATE_BEHIND_OTHERS = createMany({ ...RUN_PARAMETERS, ...THREAD_PARAMETERS }, CONDITIONS, thread);
 
-const CREATE_MANY_BEHIND_OTHERS = createMany(
-  { ...RUN_PARAMETERS, ...THREAD_PARAMETERS },
-  CONDITIONS,
-  SELECTOR,
-  thread,
-);
-
-/** Undefined if the assistant is missing or hidden, or the thread has `pendingAtMost` pending runs. */
+/**
+ * The caller holds the threads' locks and names each thread once. Leaves out runs of a missing or hidden assistant, and
+ * of a thread with `pendingAtMost` pending runs.
+ */
 export const createBehindOthers = async (
   transaction: Queryable,
   rights: CreationRights,
-  run: NewRun,
-  behind: Omit<BehindOthers, "run">,
-): Promise<RunRow | undefined> => {
-  const creation = { rights, run, claim: undefined, ...behind };
-  return openRuns(transaction, await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, creation))[0];
-};
-
-/** The caller holds the threads' locks and names each thread once. Leaves out runs of a missing or hidden assistant. */
-export const createManyBehindOthers = async (
-  transaction: Queryable,
-  rights: CreationRights,
-  runs: readonly NewRun[],
-): Promise<RunSelector[]> => {
-  if (runs.length === 0) return [];
-  const creations = runs.map((run) => ({ run }));
-  return await CREATE_MANY_BEHIND_OTHERS.query<RunSelector>(transaction, { rights, creations });
-};
+  creations: readonly BehindOthers[],
+): Promise<RunRow[]> =>
+  creations.length === 0
+    ? []
+    : openRuns(transaction, await CREATE_BEHIND_OTHERS.query<RunRow>(transaction, { rights, creations }));

@@ -1,23 +1,16 @@
-import type { Database, Queryable } from "../../../platform/database/database.ts";
+import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow, RunRow } from "../../../platform/database/tables.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
-import type { RunSelector } from "../attempts.ts";
-import { openRuns, RUN_COLUMNS } from "../columns.ts";
+import { openRuns } from "../columns.ts";
 import {
   ASSISTANT_VISIBLE,
-  CLAIM_OF_EACH,
   CLAIM_PARAMETERS,
-  CLAIMED_COLUMNS,
   createMany,
   createOne,
   GRAPH,
-  GRAPH_IDS_OF_ALL,
-  groupedCreation,
   METADATA_WITH_THREAD,
   RUN_PARAMETERS,
-  SELECTOR,
-  type Creation,
   type CreationRights,
   type ImmediateClaim,
   type NewRun,
@@ -54,46 +47,39 @@ const thread = (
 const CREATE_WITH_THREAD = statement({ ...PARAMETERS, ...CLAIM_PARAMETERS, ...ASSISTANT_VISIBLE }, (sql) =>
   createOne(sql, thread(sql)),
 );
-const CLAIMED = { ...PARAMETERS, ...CLAIM_OF_EACH };
-const CONDITIONS = { ...ASSISTANT_VISIBLE, ...GRAPH_IDS_OF_ALL };
-const CLAIM_WITH_THREADS = createMany<Creation & OfThread, typeof CLAIMED, typeof CONDITIONS>(
-  CLAIMED,
-  CONDITIONS,
-  CLAIMED_COLUMNS,
-  thread,
-);
-const WITH_THREAD = groupedCreation(CREATE_WITH_THREAD, CLAIM_WITH_THREADS);
-const CREATE_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, SELECTOR, thread);
-const CREATE_ROWS_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, RUN_COLUMNS, thread);
+const CREATE_WITH_THREADS = createMany(PARAMETERS, ASSISTANT_VISIBLE, thread);
 
 /**
  * Undefined if the thread exists, if the assistant is missing or hidden, or if the run would have to wait and
  * `mayWait` is false.
  */
-export const createWithThread = (
-  database: Pick<Database, "grouped">,
+export const createWithThread = async (
+  queryable: Queryable,
   rights: CreationRights,
   run: NewRun,
   claim: ImmediateClaim | undefined,
   ttl: ThreadTtl | undefined,
   mayWait = true,
-): Promise<ClaimedRunRow | undefined> => database.grouped(WITH_THREAD, { rights, run, claim, mayWait, ttl });
+): Promise<ClaimedRunRow | undefined> => {
+  const creation = { rights, run, claim, mayWait, ttl };
+  return openRuns(queryable, await CREATE_WITH_THREAD.query<ClaimedRunRow>(queryable, creation))[0];
+};
 
 interface NewRuns {
   rights: CreationRights;
   runs: readonly NewRun[];
   ttl: ThreadTtl | undefined;
 }
-const creationsOf = ({ rights, runs, ttl }: NewRuns) => ({
-  rights,
-  creations: runs.map((run) => ({ run, ttl })),
-});
 
 /** Leaves out runs whose thread exists, or whose assistant is missing or hidden. */
-export const createWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunSelector[]> =>
-  given.runs.length === 0
-    ? []
-    : await CREATE_WITH_THREADS.query<RunSelector>(transaction, creationsOf(given));
+export const createWithThreads = async (
+  transaction: Queryable,
+  { rights, runs, ttl }: NewRuns,
+): Promise<RunRow[]> => {
+  if (runs.length === 0) return [];
+  const creations = runs.map((run) => ({ run, ttl }));
+  return openRuns(transaction, await CREATE_WITH_THREADS.query<RunRow>(transaction, { rights, creations }));
+};
 
 const EXISTING = statement(
   { threadIds: "uuid[]" },
@@ -108,11 +94,4 @@ export const existingThreads = async (
   if (threadIds.length === 0) return new Set();
   const rows = await EXISTING.query<{ thread_id: string }>(transaction, { threadIds });
   return new Set(rows.map((row) => row.thread_id));
-};
-
-/** Like `createWithThreads`, but returns whole rows, which include the values of the assistants. */
-export const createRowsWithThreads = async (transaction: Queryable, given: NewRuns): Promise<RunRow[]> => {
-  if (given.runs.length === 0) return [];
-  const rows = await CREATE_ROWS_WITH_THREADS.query<RunRow>(transaction, creationsOf(given));
-  return openRuns(transaction, rows);
 };

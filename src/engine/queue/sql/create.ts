@@ -1,6 +1,4 @@
 import type { Visibility } from "../../../access/visibility.ts";
-import type { Queryable } from "../../../platform/database/database.ts";
-import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
 import { MERGED_BYTES_AT_MOST, mergedJson } from "../../../platform/database/merging.ts";
 import {
   arraysOf,
@@ -9,9 +7,9 @@ import {
   type ComputedParameter,
   type Statement,
 } from "../../../platform/database/statement.ts";
-import type { ClaimedRunRow, MultitaskStrategy } from "../../../platform/database/tables.ts";
+import type { MultitaskStrategy } from "../../../platform/database/tables.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import { EXECUTED_COLUMNS, openRuns } from "../columns.ts";
+import { EXECUTED_COLUMNS, RUN_COLUMNS } from "../columns.ts";
 
 /* The common part of the statements that create runs: `assistant`, `thread` and the insert. */
 
@@ -110,23 +108,11 @@ export const METADATA_WITH_THREAD = encryptedParameter(
   ids,
 );
 
-/** For each of several creations; they share `GRAPH_IDS_OF_ALL`. */
-export const CLAIM_OF_EACH = {
+export const CLAIM_PARAMETERS = {
   workerId: ["uuid", ({ claim }: Creation) => claim?.workerId ?? null],
   leaseSeconds: ["float8", ({ claim }: Creation) => claim?.leaseSeconds ?? null],
   mayWait: ["boolean", ({ mayWait = true }: Creation) => mayWait],
-} as const;
-export const CLAIM_PARAMETERS = {
-  ...CLAIM_OF_EACH,
   graphIds: ["text[]", ({ claim }: Creation) => claim?.graphIds ?? []],
-} as const;
-/** A process claims only for itself. */
-export const GRAPH_IDS_OF_ALL = {
-  graphIds: [
-    "text[]",
-    ({ creations }: Creations<Creation>) =>
-      creations.find(({ claim }) => claim !== undefined)?.claim?.graphIds ?? [],
-  ],
 } as const;
 
 const NO_CLAIM = {
@@ -234,16 +220,13 @@ export const CLAIMED_COLUMNS = `${EXECUTED_COLUMNS}, r.status = 'running'
 
 export const createOne = (sql: Sql, thread: string): string => createRuns(sql, thread, CLAIMED_COLUMNS);
 
-export const SELECTOR = `r.run_id as "runId", r.thread_id as "threadId"`;
-
 /**
- * In the given order, each run on another thread; → pending unless `parameters` include a claim. With one
- * statement per run, 100 runs took 2 s beside running graphs.
+ * In the given order, each run on another thread; → pending. With one statement per run, 100 runs took 2 s beside
+ * running graphs.
  */
 export const createMany = <Source, Named extends object, Conditional extends object>(
   parameters: Named & Readonly<Record<string, ComputedParameter<Source>>>,
   conditions: Conditional & Readonly<Record<string, ComputedParameter<Creations<NoInfer<Source>>>>>,
-  returned: string,
   threadOf: (sql: Sql & Readonly<Record<keyof Named | keyof Conditional, string>>) => string,
 ): Statement<Creations<Source>> => {
   const names = Object.keys(parameters);
@@ -257,23 +240,6 @@ export const createMany = <Source, Named extends object, Conditional extends obj
       Readonly<Record<keyof Named | keyof Conditional, string>>;
     const given = names.map((name) => parameters[name]).join(", ");
     const asked = `unnest(${given}) with ordinality as n(${Object.values(columns).join(", ")}, place)`;
-    return createRuns(sql, threadOf(sql), returned, asked);
+    return createRuns(sql, threadOf(sql), RUN_COLUMNS, asked);
   });
 };
-
-/** `together` returns `CLAIMED_COLUMNS`. Callers with limited rights have conditions of their own, so they are alone. */
-export const groupedCreation = <Source extends Creation>(
-  alone: Statement<Source>,
-  together: Statement<Creations<Source>>,
-): GroupedStatement<Source, ClaimedRunRow> => ({
-  threadOf: ({ run }) => run.threadId,
-  isSeparate: ({ rights, run }) =>
-    !rights.threads.hidesNothing || !rights.assistants.hidesNothing || run.kwargs.length > LARGE_CHARACTERS,
-  alone: async (queryable, creation) =>
-    openRuns(queryable, await alone.query<ClaimedRunRow>(queryable, creation))[0],
-  async together(queryable: Queryable, creations) {
-    const { rights } = creations[0]!;
-    const rows = openRuns(queryable, await together.query<ClaimedRunRow>(queryable, { rights, creations }));
-    return new Map(rows.map((row) => [row.thread_id, row]));
-  },
-});

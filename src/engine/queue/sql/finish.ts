@@ -1,14 +1,5 @@
 import type { Database, Encryption, Queryable } from "../../../platform/database/database.ts";
-import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
-import { isRunningRun } from "../../../platform/database/running-run.ts";
-import {
-  arraysOf,
-  columnsOf,
-  encryptedParameter,
-  rowsOf,
-  statement,
-  type Statement,
-} from "../../../platform/database/statement.ts";
+import { encryptedParameter, statement, type Statement } from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, withPushes, type RecordEnds, type RecordPushes } from "./ended.ts";
@@ -75,34 +66,20 @@ const VALUES_PARAMETERS = {
 } as const;
 
 type Sql = Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>;
-type SpansSql = Readonly<Record<keyof typeof SPANS_PARAMETERS, string>>;
 type RecordsSql = Readonly<Record<keyof typeof RECORDS_PARAMETERS, string>>;
-
-/** SQL of the parts that differ between one thread and several. */
-interface Selection {
-  /** The CTE `thread`, which locks the threads, and CTEs beside it. */
-  locking: string;
-  /** A row per run to end, and its condition. */
-  runs: string;
-  isRun: string;
-  /** Relates a row of `ended` to the values. */
-  ended: string;
-}
 
 /**
  * running → success, error, timeout or interrupted; locks the thread first. While other runs wait the thread
  * stays `busy`, and `resting_status` keeps its later status. Indexes: threads_pkey, runs_pkey,
  * checkpoints_pkey.
  */
-const finishText = (
-  sql: Sql,
-  { locking, runs, isRun, ended }: Selection,
-  recording = "",
-): string => `with ${locking},
+const finishText = (sql: Sql, recording = "", condition = ""): string => `with thread as (
+  select thread_id from threadloom.threads where thread_id = ${sql.threadId} ${condition}for no key update),
 ended as (
   update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
     unlogged_attempt = case when ${sql.unlogged} and r.reader_id <> r.worker_id then r.attempt else r.unlogged_attempt end
-  from ${runs} where ${isRun}
+  from thread where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
+    and r.status = 'running'
     and (${sql.checkpointId} is null or exists (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
@@ -115,115 +92,28 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   error = case when ${sql.threadStatus} is null then t.error else coalesce(${sql.threadError}, ${sql.error}) end, updated_at = now(),
   state_updated_at = case when ${sql.threadStatus} is null then t.state_updated_at else now() end,
   expires_at = now() + t.ttl_minutes * interval '1 minute', version = t.version + 1
-from ${ended} where t.thread_id = ${sql.threadId}
+from ended where t.thread_id = ${sql.threadId}
 returning t.thread_id, t.unfinished_runs`;
 
+const storing = (sql: RecordsSql): string => `,\n${storeRecords(sql)}`;
+
 /** Only statements with `withPushes` end runs of threads with push notifications. */
-const WITHOUT_PUSHES = "pushes is null";
-
-const finishOne = (sql: Sql, recording = "", condition = ""): string =>
-  finishText(
-    sql,
-    {
-      locking: `thread as (
-  select thread_id from threadloom.threads where thread_id = ${sql.threadId}
-    ${condition}for no key update)`,
-      runs: "thread",
-      isRun: `r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt} and r.status = 'running'`,
-      ended: "ended",
-    },
-    recording,
-  );
-
-const storing = (sql: RecordsSql, ended = "ended"): string => `,\n${storeRecords(sql, ended)}`;
-
-const AND_WITHOUT_PUSHES = `and ${WITHOUT_PUSHES} `;
-const FINISH = statement(FINISH_PARAMETERS, (sql) => finishOne(sql, "", AND_WITHOUT_PUSHES));
+const WITHOUT_PUSHES = "and pushes is null ";
+const FINISH = statement(FINISH_PARAMETERS, (sql) => finishText(sql, "", WITHOUT_PUSHES));
 const FINISH_TRACED = statement(SPANS_PARAMETERS, (sql) =>
-  finishOne(sql, `,\n${storeSpans(sql, "ended")}`, AND_WITHOUT_PUSHES),
+  finishText(sql, `,\n${storeSpans(sql)}`, WITHOUT_PUSHES),
 );
-const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) =>
-  finishOne(sql, storing(sql), AND_WITHOUT_PUSHES),
-);
-
-/** Leaves out runs that are locked, or whose thread is. */
-const togetherText = <Name extends keyof RecordsSql>(
-  names: readonly Name[],
-  sql: Readonly<Record<Name, string>>,
-  held: Sql,
-  recording?: (ended: string) => string,
-): string => {
-  const asked = columnsOf("asked", names) as Sql;
-  const ended = `ended join held on ended.run_id = ${held.runId}`;
-  return finishText(
-    held,
-    {
-      locking: `asked as (select * from ${rowsOf("asked", names, sql)}),
-thread as (
-  select thread_id from threadloom.threads where thread_id = any(${(sql as Sql).threadId}) and ${WITHOUT_PUSHES}
-  for no key update skip locked),
-held as (
-  select asked.* from thread join asked on ${asked.threadId} = thread.thread_id
-    join threadloom.runs r on ${isRunningRun(asked)}
-  for no key update of r skip locked)`,
-      runs: "held",
-      isRun: isRunningRun(held),
-      ended,
-    },
-    recording?.(ended),
-  );
-};
-
-const NAMES = Object.keys(FINISH_PARAMETERS) as (keyof Sql)[];
-const FINISH_TOGETHER = statement(
-  arraysOf<keyof Sql, Finish, readonly Finish[]>(FINISH_PARAMETERS, (all) => all),
-  (sql) => togetherText(NAMES, sql, columnsOf("held", NAMES)),
-);
-
-const TRACED_NAMES = Object.keys(SPANS_PARAMETERS) as (keyof SpansSql)[];
-const TRACED_TOGETHER = statement(
-  arraysOf<keyof SpansSql, Finish, readonly Finish[]>(SPANS_PARAMETERS, (all) => all),
-  (sql) => {
-    const held = columnsOf("held", TRACED_NAMES);
-    return togetherText(TRACED_NAMES, sql, held, (ended) => `,\n${storeSpans(held, ended)}`);
-  },
-);
-
-const RECORDED_NAMES = Object.keys(RECORDS_PARAMETERS) as (keyof RecordsSql)[];
-const RECORDED_TOGETHER = statement(
-  arraysOf<keyof RecordsSql, Finish, readonly Finish[]>(RECORDS_PARAMETERS, (all) => all),
-  (sql) => {
-    const held = columnsOf("held", RECORDED_NAMES);
-    return togetherText(RECORDED_NAMES, sql, held, (ended) => storing(held, ended));
-  },
-);
+const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) => finishText(sql, storing(sql), WITHOUT_PUSHES));
 
 interface FinishedRow {
   thread_id: string;
   unfinished_runs: number;
 }
 
-const groupedBy = (
-  alone: Statement<Finish>,
-  together: Statement<readonly Finish[]>,
-): GroupedStatement<Finish, FinishedRow> => ({
-  threadOf: ({ attempt }) => attempt.threadId,
-  isSeparate: ({ outcome: { error, interrupts, records } }) =>
-    error !== null || interrupts.length + (records?.spans?.length ?? 0) > LARGE_CHARACTERS,
-  alone: async (queryable, finish) => (await alone.query<FinishedRow>(queryable, finish))[0],
-  async together(queryable, all) {
-    const rows = await together.query<FinishedRow>(queryable, all);
-    return new Map(rows.map((row) => [row.thread_id, row]));
-  },
-});
-
-const FINISHING = groupedBy(FINISH, FINISH_TOGETHER);
-const FINISHING_TRACED = groupedBy(FINISH_TRACED, TRACED_TOGETHER);
-const FINISHING_RECORDED = groupedBy(FINISH_RECORDED, RECORDED_TOGETHER);
 /** A run without models does not pay for the part of the statement that stores their usage. */
-const finishingOf = ({ outcome: { records } }: Finish): GroupedStatement<Finish, FinishedRow> => {
-  if (records === undefined) return FINISHING;
-  return records.usage.length === 0 ? FINISHING_TRACED : FINISHING_RECORDED;
+const statementOf = ({ outcome: { records } }: Finish): Statement<Finish> => {
+  if (records === undefined) return FINISH;
+  return records.usage.length === 0 ? FINISH_TRACED : FINISH_RECORDED;
 };
 
 export interface Finished {
@@ -242,11 +132,13 @@ export const finishing = (
 ): { finish: FinishRun<Database>; finishInTransaction: FinishRun<Queryable> } => {
   const finishWithValues =
     record &&
-    statement(VALUES_PARAMETERS, (sql) => finishOne(sql, `${recorded(record, sql)}${storing(sql)}`));
+    statement(VALUES_PARAMETERS, (sql) => finishText(sql, `${recorded(record, sql)}${storing(sql)}`));
   const finishWithPushes = statement(RECORDS_PARAMETERS, (sql) =>
-    finishOne(sql, `${withPushes(recordPushes)}${storing(sql)}`),
+    finishText(sql, `${withPushes(recordPushes)}${storing(sql)}`),
   );
 
+  const withoutPushes = async (queryable: Queryable, finish: Finish): Promise<FinishedRow | undefined> =>
+    (await statementOf(finish).query<FinishedRow>(queryable, finish))[0];
   /** Of a thread with push notifications. The caller holds its lock, so this sees all that were set before the end. */
   const withPushesOf = async (transaction: Queryable, finish: Finish): Promise<Finished | undefined> => {
     const [row] = await finishWithPushes.query<FinishedRow>(transaction, finish);
@@ -260,13 +152,13 @@ export const finishing = (
   return {
     finishInTransaction: async (transaction, finish) => {
       if (finish.outcome.final !== undefined) return await withValues(transaction, finish);
-      const row = await finishingOf(finish).alone(transaction, finish);
+      const row = await withoutPushes(transaction, finish);
       return row ? { waiting: row.unfinished_runs } : await withPushesOf(transaction, finish);
     },
 
     finish: async (database, finish) => {
       if (finish.outcome.final !== undefined) return await withValues(database, finish);
-      const row = await database.grouped(finishingOf(finish), finish);
+      const row = await withoutPushes(database, finish);
       if (row !== undefined) return { waiting: row.unfinished_runs };
       return await database.transaction(async (transaction) => {
         await lockThread(transaction, finish.attempt.threadId);

@@ -46,24 +46,20 @@ const USAGE_COLUMNS =
   "model, calls, input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, reasoning_tokens, cost";
 
 /**
- * A CTE that stores the spans of attempts beside the statement that ends them. `from`: a relation with the rows `ended`
- * (`ENDED_COLUMNS`), and the values. Index: run_traces_pkey.
+ * A CTE that stores the spans of attempts beside the statement that ends them. Reads the CTE `ended`
+ * (`ENDED_COLUMNS`). Index: run_traces_pkey.
  */
-export const storeSpans = (sql: SpansSql, from: string, conflicts = ""): string => `stored_spans as (
+export const storeSpans = (sql: SpansSql, conflicts = ""): string => `stored_spans as (
   insert into threadloom.run_traces (thread_id, run_id, attempt, part, started_at, spans)
   select ended.thread_id, ended.run_id, ended.attempt, ${sql.recordsPart}, ${sql.attemptStartedAt}, ${sql.spans}
-  from ${from} where ${sql.spans} is not null${conflicts})`;
+  from ended where ${sql.spans} is not null${conflicts})`;
 
 /** The same with the usage of models. Indexes: run_traces_pkey, model_usage_pkey, runs_pkey. */
-export const storeRecords = (sql: RecordsSql, from: string, conflicts = ""): string => `${storeSpans(
-  sql,
-  from,
-  conflicts,
-)},
+export const storeRecords = (sql: RecordsSql, conflicts = ""): string => `${storeSpans(sql, conflicts)},
 stored_usage as (
   insert into threadloom.model_usage (run_id, attempt, part, thread_id, assistant_id, graph_id, caller, ${USAGE_COLUMNS})
   select ended.run_id, ended.attempt, ${sql.recordsPart}, ended.thread_id, ended.assistant_id, ended.graph_id, r.caller, ${USAGE_COLUMNS}
-  from ${from} join threadloom.runs r on r.thread_id = ended.thread_id and r.run_id = ended.run_id
+  from ended join threadloom.runs r on r.thread_id = ended.thread_id and r.run_id = ended.run_id
     cross join lateral jsonb_to_recordset(${sql.usage}) as used(model text, calls integer, input_tokens bigint,
       output_tokens bigint, cache_read_tokens bigint, cache_creation_tokens bigint, reasoning_tokens bigint, cost numeric)
   where ${sql.usage} is not null${conflicts})`;
@@ -90,7 +86,7 @@ const STORE = statement(
   (sql) => `with ended as (
   select run_id, thread_id, graph_id, assistant_id, ${sql.attempt} as attempt from threadloom.runs
   where thread_id = ${sql.threadId} and run_id = ${sql.runId} for key share),
-${storeRecords(sql, "ended", " on conflict do nothing")}
+${storeRecords(sql, " on conflict do nothing")}
 select run_id from ended`,
 );
 

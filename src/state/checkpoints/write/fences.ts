@@ -1,7 +1,6 @@
 /** A condition of the statement in write-statement.ts. */
 
 import type { Queryable } from "../../../platform/database/database.ts";
-import { isRunningRun } from "../../../platform/database/running-run.ts";
 import { statement, type Parameter } from "../../../platform/database/statement.ts";
 import type { BatchParameter } from "./write-parameters.ts";
 
@@ -51,11 +50,6 @@ export const HELD_BY_ATTEMPT = (sql: AttemptSql): string => `
   where thread_id = ${sql.threadId} and run_id = ${sql.runId} and attempt = ${sql.attempt} and status = 'running'
     and ${hasLastCheckpoint(sql)}
   for share`;
-
-/* Skips locked rows, because a statement that holds locks and waits for others can deadlock. */
-export const HELD_BY_ATTEMPTS = (asked: string, sql: AttemptSql): string => `
-  select r.thread_id from ${asked} join threadloom.runs r on ${isRunningRun(sql)} and ${hasLastCheckpoint(sql)}
-  for share of r skip locked`;
 
 const hasLastCheckpoint = (sql: AttemptSql): string => `(${sql.lastCheckpointId} is null or exists (
       select from threadloom.checkpoints c

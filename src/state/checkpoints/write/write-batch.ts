@@ -1,9 +1,14 @@
 import type { Database } from "../../../platform/database/database.ts";
 import { ELEMENTS_PER_ROW_AT_MOST, type Batch } from "../rows/new-rows.ts";
 import type { AttemptSource, Fence } from "./fences.ts";
-import { AS_ATTEMPT } from "./write-together.ts";
 import type { BatchSource } from "./write-parameters.ts";
-import { WRITE_FREELY, WRITE_WHILE_IDLE, WRITE_WHILE_UNCHANGED, type Answer } from "./write-statement.ts";
+import {
+  WRITE_AS_ATTEMPT,
+  WRITE_FREELY,
+  WRITE_WHILE_IDLE,
+  WRITE_WHILE_UNCHANGED,
+  type Answer,
+} from "./write-statement.ts";
 
 interface BatchOptions {
   threadId: string;
@@ -30,7 +35,7 @@ export const writeBatch = async (
   const write = async (): Promise<readonly (Answer | undefined)[]> => {
     switch (fence?.kind) {
       case "attempt":
-        return [await database.grouped(AS_ATTEMPT, { ...source, ...fence, last })];
+        return WRITE_AS_ATTEMPT.query(database, { ...source, ...fence, last });
       case "idle-thread":
         return WRITE_WHILE_IDLE.query(database, source);
       case "unchanged-thread":

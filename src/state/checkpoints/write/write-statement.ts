@@ -9,56 +9,42 @@ import {
 import { BATCH_PARAMETERS, type BatchParameter } from "./write-parameters.ts";
 
 type Sql = Readonly<Record<BatchParameter, string>>;
-/** The thread of each row, for several threads. */
-export type ThreadsOfRows = Readonly<
-  Record<"elementThreads" | "contentThreads" | "checkpointThreads", string>
->;
-
 /** `fence` returns the thread's row if the writer may write. */
 const writeStatement = (sql: Sql, fence: string, version = "null"): string => `${insertRows(sql, fence)}
 select exists (select from fence) as held, ${version} as version,
   case when ${sql.asynchronous} then set_config('synchronous_commit', 'off', true) end`;
 
-/**
- * `together`: for several threads. Then the fence returns their ids, and the last field of `writes` is the thread's id.
- */
-export const insertRows = (sql: Sql, fence: string, together?: ThreadsOfRows): string => {
-  const threadId = together === undefined ? sql.threadId : "fence.thread_id";
-  const rows = (arrays: string, alias: string, columns: string, threads: keyof ThreadsOfRows): string =>
-    together === undefined
-      ? `fence, unnest(${arrays}) with ordinality as ${alias} (${columns}, place)`
-      : `fence join unnest(${arrays}, ${together[threads]}) with ordinality as ${alias} (${columns}, thread_id, place)
-    using (thread_id)`;
+const insertRows = (sql: Sql, fence: string): string => {
+  const rows = (arrays: string, alias: string, columns: string): string =>
+    `fence, unnest(${arrays}) with ordinality as ${alias} (${columns}, place)`;
   return `
 with fence as materialized (${fence}),
 new_elements as (
   insert into threadloom.checkpoint_elements (thread_id, list_id, position, count, elements, strings, string_bytes)
-  select ${threadId}, e.list_id, e.position, e.count, e.elements,
+  select ${sql.threadId}, e.list_id, e.position, e.count, e.elements,
     string_to_array(nullif(e.strings, ''), ',')::uuid[], e.string_bytes
   from ${rows(
     `${sql.elementLists}, ${sql.elementPositions}, ${sql.elementCounts}, string_to_array(${sql.elementTexts}, E'\\x1e'),
       string_to_array(${sql.elementStrings}, E'\\x1e'), ${sql.elementStringBytes}`,
     "e",
     "list_id, position, count, elements, strings, string_bytes",
-    "elementThreads",
   )}
 ),
 new_contents as (
   insert into threadloom.checkpoint_contents (thread_id, hash, content, strings, string_bytes)
-  select ${threadId}, c.hash, c.content, string_to_array(nullif(c.strings, ''), ',')::uuid[], c.string_bytes
+  select ${sql.threadId}, c.hash, c.content, string_to_array(nullif(c.strings, ''), ',')::uuid[], c.string_bytes
   from ${rows(
     `${sql.contentHashes}, string_to_array(${sql.contentTexts}, E'\\x1e'),
       string_to_array(${sql.contentStrings}, E'\\x1e'), ${sql.contentStringBytes}`,
     "c",
     "hash, content, strings, string_bytes",
-    "contentThreads",
   )}
   on conflict do nothing
 ),
 new_checkpoints as (
   insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text,
     shape, record, segments, contents)
-  select ${threadId}, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
+  select ${sql.threadId}, p.checkpoint_ns, p.checkpoint_id, p.parent_id, p.run_id, p.metadata::jsonb,
     nullif(p.metadata_text, ''), p.shape, p.record,
     string_to_array(nullif(p.segments, ''), ',')::bigint[], string_to_array(nullif(p.contents, ''), ',')::uuid[]
   from ${rows(
@@ -69,7 +55,6 @@ new_checkpoints as (
       ${sql.checkpointShapes}`,
     "p",
     "checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, record, segments, contents, shape",
-    "checkpointThreads",
   )}
   order by p.place
   on conflict (thread_id, checkpoint_ns, checkpoint_id) do update set
@@ -81,12 +66,12 @@ new_checkpoints as (
 new_writes as (
   insert into threadloom.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id, task_name, writes, segments,
     contents)
-  select ${threadId}, w.field[1], w.field[2]::uuid, w.field[3]::uuid, w.field[4]::uuid, nullif(w.field[5], ''),
+  select ${sql.threadId}, w.field[1], w.field[2]::uuid, w.field[3]::uuid, w.field[4]::uuid, nullif(w.field[5], ''),
     w.field[6], string_to_array(nullif(w.field[7], ''), ',')::bigint[],
     string_to_array(nullif(w.field[8], ''), ',')::uuid[]
   from fence, (
     select string_to_array(line, E'\\x1f') from unnest(string_to_array(${sql.writes}, E'\\x1e')) as line
-  ) as w (field)${together === undefined ? "" : " where w.field[9]::uuid = fence.thread_id"}
+  ) as w (field)
   on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id) do update set
     writes = threadloom.merge_writes(checkpoint_writes.writes, excluded.writes),
     segments = checkpoint_writes.segments || excluded.segments,
