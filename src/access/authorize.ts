@@ -1,12 +1,11 @@
 import { keyNeeded, notAuthenticated, scopeMissing, unknownKey } from "../platform/domain/errors.ts";
 import type { Logger } from "../platform/lib/logger.ts";
-import type { Actions, Resource } from "./actions.ts";
+import type { Actions, Resource, ValueOf } from "./values.ts";
 import type { ApiKeys } from "./api-keys.ts";
 import type { Decisions } from "./auth/decisions.ts";
 import type { ReadFilter } from "./auth/filters.ts";
 import type { Caller } from "./caller.ts";
 import { isWithin, scopeNeeded } from "./keys/scopes.ts";
-import type { ValueOf } from "./values.ts";
 import { grantVisibility, type Condition, type Permission } from "./visibility.ts";
 
 /**

@@ -23,6 +23,8 @@ export type Caller =
     }
   | { readonly kind: "server" };
 
+export type UserCaller = Extract<Caller, { kind: "user" }>;
+
 export const ANONYMOUS: Caller = Object.freeze({ kind: "anonymous" });
 
 /** Routes must not use it (test/access/authorize.test.ts). */

@@ -7,7 +7,6 @@ import {
 } from "../platform/domain/json-schemas.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
 import { TTL_MINUTES_AT_MOST } from "../graphs/project/thread-expiry.ts";
-import type { Actions, Resource } from "./actions.ts";
 
 /**
  * The `value` of each event for handlers, as in the SDK's `AuthEventValueMap`. Events that store metadata always have
@@ -186,3 +185,18 @@ export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
   "store:search": z.looseObject({ namespace: labels }),
   "store:list_namespaces": z.looseObject({ namespace: labels, suffix: labels.optional() }),
 };
+
+/**
+ * The events of LangGraph's `Auth`. Reading, joining or streaming a run is `read` of its thread, cancelling `update`,
+ * deleting `delete`, and creating `create_run` plus `read` of the assistant, also for crons.
+ *
+ * Read filters also apply to `update`, `create` with `do_nothing` and `create_run`, because they return stored data.
+ */
+export interface Actions {
+  assistants: "create" | "read" | "update" | "delete" | "search";
+  threads: "create" | "read" | "update" | "delete" | "search" | "create_run";
+  crons: "create" | "read" | "update" | "delete" | "search";
+  store: "put" | "get" | "search" | "list_namespaces" | "delete";
+}
+
+export type Resource = keyof Actions;

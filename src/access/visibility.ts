@@ -1,7 +1,8 @@
 import { fragment, NO_CONDITION, type Fragment } from "../platform/database/statement.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
-import type { Actions, Resource } from "./actions.ts";
-import type { ValueOf } from "./values.ts";
+import type { Actions, Resource, ValueOf } from "./values.ts";
+import type { RawBuilder, SqlBool } from "kysely";
+import { sqlOf } from "../platform/database/queries.ts";
 
 /**
  * Builds SQL that is true for visible records. `metadata`: SQL of a record's metadata; `parameter`: adds a value and
@@ -64,3 +65,10 @@ export const grantVisibility: GrantVisibility = <R extends Resource, Value>(
   value?: Value,
   user?: JsonObject,
 ): Visibility<R, Value> => new GrantedVisibility(resource, value as Value, condition, user);
+
+/** A visibility as a Kysely `where` condition. For raw statements use `Visibility.on`. */
+export const whereVisible = (
+  visibility: Visibility,
+  metadata: string,
+  within?: Within,
+): RawBuilder<SqlBool> => sqlOf(visibility.on(metadata, within));

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FilterError, readFilter } from "../../src/access/auth/filters.ts";
-import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
-import { whereVisible } from "../../src/access/where-visible.ts";
+import { grantVisibility, type Visibility, whereVisible } from "../../src/access/visibility.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { queriesOver } from "../../src/platform/database/queries.ts";
 import { statement } from "../../src/platform/database/statement.ts";

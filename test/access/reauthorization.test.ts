@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessRequest } from "../../src/access/api-keys.ts";
 import { createReauthorization, type HeldAccess } from "../../src/access/reauthorization.ts";
-import { userOf } from "../../src/access/auth/users.ts";
+import { userOf } from "../../src/access/auth/authenticate.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 
 /** Checks of open connections, with an identity provider that answers when a test lets it. */

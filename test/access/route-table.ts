@@ -1,4 +1,4 @@
-import type { Actions, Resource } from "../../src/access/actions.ts";
+import type { Actions, Resource } from "../../src/access/values.ts";
 import { OPEN_ROUTES } from "../../src/http/open-routes.ts";
 
 /** The events that every route authorizes, and their resources. A new route needs a line here. */

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { grantVisibility, type Condition } from "../../src/access/visibility.ts";
+import { grantVisibility, type Condition, whereVisible } from "../../src/access/visibility.ts";
 import { queriesOver } from "../../src/platform/database/queries.ts";
-import { whereVisible } from "../../src/access/where-visible.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { statement } from "../../src/platform/database/statement.ts";
 import { freshDatabase, type FreshDatabase } from "../helpers/database.ts";

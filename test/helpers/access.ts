@@ -1,7 +1,7 @@
 import { createApiKeys, type AccessRequest } from "../../src/access/api-keys.ts";
 import { createAuthorize, type Authorize } from "../../src/access/authorize.ts";
 import { KEY_SCOPES, type Caller } from "../../src/access/caller.ts";
-import type { Resource } from "../../src/access/actions.ts";
+import type { Resource } from "../../src/access/values.ts";
 import { grantVisibility, type Visibility } from "../../src/access/visibility.ts";
 
 /** Checks configured keys only, which needs no waiting. */

@@ -3,11 +3,112 @@ import { malformed, notAuthenticated, ThreadloomError } from "../../platform/dom
 import { markedOfGraph } from "../../platform/lib/contents.ts";
 import { boundedText } from "../../platform/lib/log-fields.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import type { AuthHandlers } from "./handlers.ts";
-import { createKnownCallers, type CallerCacheOptions } from "./known-callers.ts";
+import { type AuthHandlers, HANDLER_SECONDS, inTime } from "./decisions.ts";
 import { isLossOfAccess, refusalIn, UnexplainedRefusal } from "./refusals.ts";
-import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
-import { NoIdentityError, userOf, type UserCaller } from "./users.ts";
+import type { UserCaller } from "../caller.ts";
+import { storableObject } from "../../platform/domain/json-schemas.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+
+/** Bounded because each run of the user carries it. */
+const CHARACTERS_AT_MOST = 100_000;
+
+/** The handler's answer names no user. */
+export class NoIdentityError extends Error {
+  override readonly name = "NoIdentityError";
+}
+
+/** Converted to JSON, because it is stored with runs and sent to graph processes. */
+const jsonOf = (user: unknown): JsonObject => {
+  let text: string;
+  try {
+    text = JSON.stringify(user);
+  } catch (cause) {
+    throw new NoIdentityError("the returned user is no JSON", { cause });
+  }
+  if (text.length > CHARACTERS_AT_MOST) {
+    throw new NoIdentityError(`the returned user has more than ${CHARACTERS_AT_MOST} characters of JSON`);
+  }
+  const storable = storableObject.safeParse(JSON.parse(text));
+  if (storable.success) return storable.data;
+  throw new NoIdentityError(`the returned user ${storable.error.issues[0]?.message ?? ""}`);
+};
+
+/** Accepts an identity, or an object with an `identity`. Throws `NoIdentityError` with a sentence for the log. */
+export const userOf = (answer: unknown): UserCaller => {
+  const given: unknown = typeof answer === "string" ? { identity: answer } : answer;
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new NoIdentityError(
+      "authentication answered no identity: return a text, or an object with 'identity'",
+    );
+  }
+  const said = given as Record<string, unknown>;
+  const { identity, permissions = [], display_name: name, is_authenticated: isAuthenticated } = said;
+  if (typeof identity !== "string" || identity === "") {
+    throw new NoIdentityError("the 'identity' of the returned user must be a text that is not empty");
+  }
+  const isList = Array.isArray(permissions) && permissions.every((one) => typeof one === "string");
+  if (permissions !== null && !isList) {
+    throw new NoIdentityError("the 'permissions' of the returned user must be a list of texts");
+  }
+  const user = jsonOf({
+    ...said,
+    identity,
+    permissions: permissions ?? [],
+    display_name: name ?? identity,
+    is_authenticated: isAuthenticated ?? true,
+  });
+  return Object.freeze({
+    kind: "user",
+    identity,
+    permissions: Object.freeze([...((permissions ?? []) as string[])]),
+    user,
+  });
+};
+
+/** `auth.cache` of langgraph.json. */
+export interface CallerCacheOptions {
+  /** Lower-case names of the headers that identify a caller. */
+  headers: readonly string[];
+  ttlSeconds: number;
+  maxSize: number;
+}
+
+interface KnownCallers {
+  /** Undefined if the request has none of the headers. */
+  keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;
+  find(key: string): UserCaller | undefined;
+  add(key: string, caller: UserCaller): void;
+  remove(key: string): void;
+}
+
+export const createKnownCallers = (
+  { headers: names, ttlSeconds, maxSize }: CallerCacheOptions,
+  now: () => number = () => performance.now(),
+): KnownCallers => {
+  const known = new LRUCache<string, UserCaller>({
+    max: maxSize,
+    // The library refuses fractions.
+    ttl: Math.ceil(ttlSeconds * 1_000),
+    ttlResolution: 0,
+    perf: { now },
+  });
+  return {
+    keyOf(headers) {
+      const values = names.map((name) => (Object.hasOwn(headers, name) ? headers[name] : undefined) ?? null);
+      if (values.every((value) => value === null)) return undefined;
+      return createHash("sha256").update(JSON.stringify(values)).digest("base64");
+    },
+
+    find: (key) => known.get(key),
+    add: (key, caller) => void known.set(key, caller),
+    remove: (key) => void known.delete(key),
+  };
+};
+
+/** The hosted service's identity for Studio, which the SDK's `isStudioUser` recognizes. */
+const STUDIO_USER = userOf({ identity: "langgraph-studio-user", kind: "StudioUser" });
 
 interface UserAuthenticationOptions {
   handlers: Pick<AuthHandlers, "authenticate">;
@@ -18,9 +119,6 @@ interface UserAuthenticationOptions {
   logger: Logger;
   handlerSeconds?: number;
 }
-
-/** The hosted service's identity for Studio, which the SDK's `isStudioUser` recognizes. */
-const STUDIO_USER = userOf({ identity: "langgraph-studio-user", kind: "StudioUser" });
 
 /** A web `Request` without a body. Its signal is lazy, because an eager one raised the cost from 6 to 34 µs. */
 const webRequest = (

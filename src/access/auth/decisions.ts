@@ -1,13 +1,9 @@
-import { forbidden, ThreadloomError } from "../../platform/domain/errors.ts";
+import { forbidden, ThreadloomError, unavailable } from "../../platform/domain/errors.ts";
 import type { CausedByProject } from "../../platform/lib/contents.ts";
-import type { Actions, Resource } from "../actions.ts";
-import { RETURNED, type AuthEvent, type ValueOf } from "../values.ts";
-import { readFilter, type ReadFilter } from "./filters.ts";
-import { giveValue } from "./given-values.ts";
-import type { AuthHandlers } from "./handlers.ts";
+import { type Actions, type Resource, RETURNED, type AuthEvent, type ValueOf, EVENTS } from "../values.ts";
+import { readFilter, type ReadFilter, isPlainObject } from "./filters.ts";
 import { refusalIn } from "./refusals.ts";
-import { HANDLER_SECONDS, inTime } from "./time-limits.ts";
-import type { UserCaller } from "./users.ts";
+import type { UserCaller } from "../caller.ts";
 
 /** A handler failed or returned an invalid answer. The caller only gets a 500. */
 export class HandlerError extends Error implements CausedByProject {
@@ -52,6 +48,13 @@ const decisionOf = (
   }
 };
 
+/** Recursive, because bodies are bounded in depth (http/json-text.ts).. */
+const copyOf = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
+};
+
 interface DecisionOptions {
   handlerSeconds?: number;
   /** Keys of encrypted metadata, by which a handler must not filter. */
@@ -89,15 +92,111 @@ export const createDecisions = (
     const event = `${resource}:${action}` as AuthEvent;
     const handler = handlers.handlerOf(event);
     if (handler === undefined) return undefined;
-    const { value, settle } = giveValue<ValueOf<R, A>>(asked);
+    // A handler may change the value at any depth.
+    const value = copyOf(asked) as ValueOf<R, A>;
     const argument = { event, resource, action, value, permissions: [...permissions], user: { ...user } };
     // Store items have no metadata.
     const encrypted = resource === "store" ? undefined : encryptedKeys;
     const filter = decisionOf(event, await ask(handler, argument), encrypted);
-    settle();
     // The handler may have assigned another object to `argument.value`.
     return { value: checked(event, argument.value), filter };
   };
 };
 
 export type Decisions = ReturnType<typeof createDecisions>;
+
+/** The SDK's `AuthCallbackParameter`. */
+interface HandlerArgument {
+  event: AuthEvent;
+  resource: string;
+  action: string;
+  value: unknown;
+  permissions: string[];
+  user: Record<string, unknown>;
+}
+
+export interface AuthHandlers {
+  authenticate(request: Request): unknown;
+  /** The most specific handler of the event. Undefined: the event is allowed. */
+  handlerOf(event: AuthEvent): ((argument: HandlerArgument) => unknown) | undefined;
+  readonly uncovered: readonly AuthEvent[];
+}
+
+/** The field of the SDK's `Auth` that stores its functions. */
+const CACHE = "~handlerCache";
+
+type Handler = (argument: HandlerArgument) => unknown;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+/** Most specific first. */
+const namesFor = (event: AuthEvent): string[] => {
+  const [resource = "", action = ""] = event.split(":");
+  return [event, resource, `*:${action}`, "*"];
+};
+
+/** Handlers of other names would never be called. */
+const KNOWN = new Set(EVENTS.flatMap(namesFor));
+
+/**
+ * Recognizes an `Auth` by its functions, because another copy of the SDK may have created it. Returns the predicate of
+ * an error sentence for anything else.
+ */
+export const readHandlers = (exported: unknown): AuthHandlers | string => {
+  if (!isObject(exported) || !isObject(exported[CACHE])) {
+    return "is no Auth: export what `new Auth()` of @langchain/langgraph-sdk/auth makes";
+  }
+  const { authenticate, callbacks = {} } = exported[CACHE] as {
+    authenticate?: unknown;
+    callbacks?: unknown;
+  };
+  if (typeof authenticate !== "function") {
+    return "has no authenticate handler: call .authenticate(handler)";
+  }
+  const registered = new Map<string, Handler>();
+  for (const [name, handler] of Object.entries(isObject(callbacks) ? callbacks : {})) {
+    if (typeof handler !== "function") return `has a handler of '${name}' that is no function`;
+    if (!KNOWN.has(name)) return `has a handler of '${name}', which is no event`;
+    registered.set(name, handler as Handler);
+  }
+  const byEvent = new Map<AuthEvent, Handler>();
+  for (const event of EVENTS) {
+    const name = namesFor(event).find((one) => registered.has(one));
+    const handler = name === undefined ? undefined : registered.get(name);
+    if (handler !== undefined) byEvent.set(event, handler);
+  }
+  return {
+    authenticate: (request) => (authenticate as (request: Request) => unknown)(request),
+    handlerOf: (event) => byEvent.get(event),
+    uncovered: EVENTS.filter((event) => !byEvent.has(event)),
+  };
+};
+
+/** Handlers may call remote servers while requests wait. */
+export const HANDLER_SECONDS = 10;
+
+/**
+ * Throws `unavailable` if a handler's answer is late. `gone`: called only for promises; aborts when the caller leaves.
+ */
+export const inTime = async (answer: unknown, ms: number, gone?: () => AbortSignal): Promise<unknown> => {
+  if (!(answer instanceof Object) || typeof (answer as { then?: unknown }).then !== "function") return answer;
+  const signal = gone?.();
+  let timer: NodeJS.Timeout | undefined;
+  let onGone: (() => void) | undefined;
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(unavailable("The handlers of 'auth' did not answer in time; try again.")),
+      ms,
+    );
+    onGone = () => reject(signal?.reason as Error);
+    signal?.addEventListener("abort", onGone, { once: true });
+    if (signal?.aborted) onGone();
+  });
+  try {
+    return await Promise.race([answer, limit]);
+  } finally {
+    clearTimeout(timer);
+    if (onGone !== undefined) signal?.removeEventListener("abort", onGone);
+  }
+};

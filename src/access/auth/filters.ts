@@ -1,7 +1,6 @@
 import type { Condition } from "../visibility.ts";
 import { storableObject } from "../../platform/domain/json-schemas.ts";
 import type { WithoutContents } from "../../platform/lib/contents.ts";
-import { isPlainObject } from "./plain-objects.ts";
 
 /** Far below the limits of PostgreSQL and of the stack. */
 const DEPTH_AT_MOST = 8;
@@ -146,4 +145,11 @@ export const readFilter = (answer: unknown, encryptedKeys: ReadonlySet<string> =
   const namesAddress = namedIn(answer, ADDRESS_KEYS) !== undefined;
   if (filter.kind === "all" && filter.of.length === 0) return { condition: undefined, namesAddress };
   return { condition: (metadata, parameter) => toSql(filter, metadata, parameter), namesAddress };
+};
+
+/** True for objects from literals or JSON, of any realm; false for lists and instances of classes. */
+export const isPlainObject = (value: unknown): value is Record<string, unknown> => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 };

@@ -1,4 +1,4 @@
-import type { Actions, Resource } from "../actions.ts";
+import type { Actions, Resource } from "../values.ts";
 import { KEY_SCOPES, type KeyScope } from "../caller.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
-import type { Permission, Visibility } from "../../access/visibility.ts";
-import { whereVisible } from "../../access/where-visible.ts";
+import { type Permission, type Visibility, whereVisible } from "../../access/visibility.ts";
 import { roomyPage, type PageColumns, type PageWeight } from "../../platform/database/bounded-reads.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import type { Database } from "../../platform/database/database.ts";

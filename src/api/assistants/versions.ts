@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import type { Permission, Visibility } from "../../access/visibility.ts";
-import { whereVisible } from "../../access/where-visible.ts";
+import { type Permission, type Visibility, whereVisible } from "../../access/visibility.ts";
 import { roomyPage } from "../../platform/database/bounded-reads.ts";
 import type { Database, Queryable, Records } from "../../platform/database/database.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";

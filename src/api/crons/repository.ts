@@ -1,6 +1,5 @@
-import type { Visibility } from "../../access/visibility.ts";
+import { type Visibility, whereVisible } from "../../access/visibility.ts";
 import { composedRead, queriesOver } from "../../platform/database/queries.ts";
-import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable, Records } from "../../platform/database/database.ts";
 import { literal, statement } from "../../platform/database/statement.ts";
 import type { CronRow } from "../../platform/database/tables.ts";

@@ -1,6 +1,5 @@
-import type { Permission, Visibility } from "../../access/visibility.ts";
+import { type Permission, type Visibility, whereVisible } from "../../access/visibility.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
-import { whereVisible } from "../../access/where-visible.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { encryptedParameter, NO_CONDITION, statement } from "../../platform/database/statement.ts";
 import { compileOnce } from "../../platform/database/compile-once.ts";

@@ -1,7 +1,6 @@
 import { createAuthenticateUsers, type ApiKeys, type Authenticate } from "../../access/api-keys.ts";
 import { createUserAuthentication } from "../../access/auth/authenticate.ts";
-import { createDecisions } from "../../access/auth/decisions.ts";
-import { readHandlers } from "../../access/auth/handlers.ts";
+import { createDecisions, readHandlers } from "../../access/auth/decisions.ts";
 import {
   createAssertKnown,
   createAuthorize,

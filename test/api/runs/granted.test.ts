@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createDecisions, HandlerError } from "../../../src/access/auth/decisions.ts";
-import { userOf } from "../../../src/access/auth/users.ts";
+import { userOf } from "../../../src/access/auth/authenticate.ts";
 import { createAuthorize } from "../../../src/access/authorize.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createEncryption } from "../../../src/platform/encryption/encryption.ts";

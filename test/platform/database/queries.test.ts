@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Visibility } from "../../../src/access/visibility.ts";
+import { type Visibility, whereVisible } from "../../../src/access/visibility.ts";
 import { queriesOver } from "../../../src/platform/database/queries.ts";
-import { whereVisible } from "../../../src/access/where-visible.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { compileOnce } from "../../../src/platform/database/compile-once.ts";
 import { EVERY_THREAD, ownedBy } from "../../helpers/access.ts";

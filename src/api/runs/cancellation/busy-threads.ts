@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import type { Visibility } from "../../../access/visibility.ts";
-import { whereVisible } from "../../../access/where-visible.ts";
+import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import { composedRead } from "../../../platform/database/queries.ts";
 import type { BoundedReads } from "../../../platform/database/bounded-reads.ts";
 import { ThreadloomError } from "../../../platform/domain/errors.ts";

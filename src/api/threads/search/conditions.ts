@@ -1,6 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from "kysely";
-import type { Visibility } from "../../../access/visibility.ts";
-import { whereVisible } from "../../../access/where-visible.ts";
+import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { ThreadStatus } from "../../../platform/database/tables.ts";
 import type { ThreadFilter } from "../schemas.ts";

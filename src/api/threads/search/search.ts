@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql, type RawBuilder } from "kysely";
 import { LRUCache } from "lru-cache";
-import type { Visibility } from "../../../access/visibility.ts";
-import { whereVisible } from "../../../access/where-visible.ts";
+import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import type { BoundedRead, PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
 import { composedRead } from "../../../platform/database/queries.ts";
 import type { Database } from "../../../platform/database/database.ts";

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
-import type { Visibility } from "../../../access/visibility.ts";
+import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
-import { whereVisible } from "../../../access/where-visible.ts";
 import type { Records } from "../../../platform/database/database.ts";
 import { compileOnce } from "../../../platform/database/compile-once.ts";
 import { threadBusyForUpdate, threadNotFound } from "../../../platform/domain/errors.ts";

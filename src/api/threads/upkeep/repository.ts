@@ -1,7 +1,6 @@
 import { sql, type SqlBool } from "kysely";
-import type { Visibility } from "../../../access/visibility.ts";
+import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
-import { whereVisible } from "../../../access/where-visible.ts";
 import type { Queryable, Records } from "../../../platform/database/database.ts";
 import { literal, statement } from "../../../platform/database/statement.ts";
 import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
