@@ -48,7 +48,7 @@ const decisionOf = (
   }
 };
 
-/** Recursive, because bodies are bounded in depth (http/json-text.ts).. */
+/** Recursive, because bodies are bounded in depth (http/bodies.ts). */
 const copyOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(copyOf);
   if (!isPlainObject(value)) return value;
