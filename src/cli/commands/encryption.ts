@@ -2,9 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import {
   assertEncryptionKeys,
   forgetEncryptionKey,
-  hasUnboundValues,
   listEncryptionKeys,
-  noteBound,
 } from "../../platform/database/encryption-keys.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
@@ -39,8 +37,6 @@ interface Status {
   keys: { id: string; encrypts: boolean; configured: boolean; rows: number }[];
   /** Rows with an unencrypted value that would be encrypted today. */
   plain: number;
-  /** Rows with values of an earlier version, which are bound to no row. */
-  unbound: number;
   reencrypted: number;
   busy: number;
   /** Rows that can't be decrypted although their keys are configured. */
@@ -67,14 +63,13 @@ const statusOf = (
       rows: rowsOf(id),
     })),
     plain: sum(counts, ({ plain }) => plain),
-    unbound: sum(counts, ({ unbound }) => unbound),
     reencrypted: sum(counts, ({ reencrypted }) => reencrypted),
     busy: sum(counts, ({ busy }) => busy),
     unreadable: sum(counts, ({ unreadable }) => unreadable),
   };
 };
 
-const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
+const statusText = ({ keys, plain, unreadable }: Status): string => {
   const lines = keys.map(({ id, encrypts, configured, rows }) => {
     const what = encrypts
       ? "encrypts from now on"
@@ -88,13 +83,9 @@ const statusText = ({ keys, plain, unbound, unreadable }: Status): string => {
   const unencrypted = keys.some(({ encrypts }) => encrypts)
     ? `${plain} rows hold unencrypted data that would be encrypted now`
     : `${plain} rows hold unencrypted data that a key would encrypt; LANGGRAPH_AES_KEY is not set`;
-  const old =
-    unbound === 0
-      ? []
-      : [`${unbound} rows are bound to no row, because an earlier version has encrypted them: run 'rotate'`];
   const bad =
     unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted although their key is configured`];
-  return [...lines, unencrypted, ...old, ...bad].map((line) => `${line}\n`).join("");
+  return [...lines, unencrypted, ...bad].map((line) => `${line}\n`).join("");
 };
 
 export const createEncryption = (
@@ -104,16 +95,11 @@ export const createEncryption = (
   const { write, note } = surroundings;
   const progress = ({ table, rows, reencrypted }: TableCount): void =>
     note(`${table}: ${rows} rows read, ${reencrypted} re-encrypted\n`);
-  const countRows = async (
+  const countRows = (
     database: Database,
     cipher: Cipher,
-    {
-      writes = false,
-      acceptsUnbound = false,
-      onProgress,
-    }: Partial<Pick<WalkOptions, "writes" | "acceptsUnbound" | "onProgress">> = {},
-  ): Promise<TableCount[]> =>
-    await walkEncrypted({ database, cipher, writes, acceptsUnbound, ...(onProgress && { onProgress }) });
+    { writes = false, onProgress }: Partial<Pick<WalkOptions, "writes" | "onProgress">> = {},
+  ): Promise<TableCount[]> => walkEncrypted({ database, cipher, writes, ...(onProgress && { onProgress }) });
   const cipherOf = ({ encryption: { cipher } }: Database): Cipher => {
     if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
     return cipher;
@@ -131,8 +117,7 @@ export const createEncryption = (
     .action(async (flags: DatabaseFlags) => {
       const status = await withDatabase(flags, async (database) => {
         const { cipher } = database.encryption;
-        const acceptsUnbound = await hasUnboundValues(database);
-        const counts = await countRows(database, cipher ?? newCipher(), { acceptsUnbound });
+        const counts = await countRows(database, cipher ?? newCipher());
         return statusOf(counts, await listEncryptionKeys(database), cipher);
       });
       answer(status, flags);
@@ -140,29 +125,20 @@ export const createEncryption = (
 
   answering(encryption.command("rotate"))
     .description(
-      "Re-encrypts with the newest key all data that is unencrypted, or encrypted with an older key or by an earlier version. You may stop and repeat it.",
+      "Re-encrypts with the newest key all data that is unencrypted, or encrypted with an older key. You may stop and repeat it.",
     )
     .action(async (flags: DatabaseFlags) => {
       const { done, left } = await withDatabase(flags, async (database) => {
         const cipher = cipherOf(database);
-        const acceptsUnbound = await assertEncryptionKeys(database, { acceptsUnbound: true });
+        await assertEncryptionKeys(database);
         const known = await listEncryptionKeys(database);
-        const counts = await countRows(database, cipher, {
-          writes: true,
-          acceptsUnbound,
-          onProgress: progress,
-        });
+        const counts = await countRows(database, cipher, { writes: true, onProgress: progress });
         const done = statusOf(counts, known, cipher);
-        const left = statusOf(await countRows(database, cipher, { acceptsUnbound }), known, cipher);
-        if (acceptsUnbound && done.busy === 0 && left.unbound === 0) await noteBound(database, cipher);
+        const left = statusOf(await countRows(database, cipher), known, cipher);
         return { done, left };
       });
       answer({ ...left, reencrypted: done.reencrypted, busy: done.busy }, flags);
       if (done.busy > 0) throw new StartError(`${done.busy} rows changed during the rotation. Run it again.`);
-      if (left.unbound > 0)
-        throw new StartError(
-          `${left.unbound} rows are bound to no row: a server of an earlier version stored them meanwhile. Stop that server, and run this again.`,
-        );
       const lacking = left.keys.filter(({ configured }) => !configured);
       if (lacking.length > 0) {
         const ids = lacking.map(({ id }) => id).join(", ");

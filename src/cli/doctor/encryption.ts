@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { areUnbound } from "../../platform/database/encryption-keys.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import type { Cipher } from "../../platform/encryption/cipher.ts";
 import { newCipher } from "../../platform/encryption/setup.ts";
@@ -30,7 +29,7 @@ const rowsByMissingKey = async (
   try {
     // Behind a pooler a setting may last only for a transaction.
     await client.query("begin read only");
-    const tables = await walkEncrypted({ database: { query }, cipher, writes: false, acceptsUnbound: false });
+    const tables = await walkEncrypted({ database: { query }, cipher, writes: false });
     const counts = new Map<string, number>();
     for (const { byMissingKey } of tables)
       for (const [id, rows] of byMissingKey) counts.set(id, (counts.get(id) ?? 0) + rows);
@@ -47,19 +46,13 @@ export const checkEncryption = async (
   schema: string,
   cipher: Cipher | undefined,
 ): Promise<Check> => {
-  const { rows } = await client.query<{ key_id: string; proof: string }>(
-    inSchema(schema)("select key_id, proof from threadloom.encryption_keys order by created_at"),
+  const { rows } = await client.query<{ key_id: string }>(
+    inSchema(schema)("select key_id from threadloom.encryption_keys order by created_at"),
   );
   const known = rows.map((row) => row.key_id);
   const name = "Encryption";
   if (cipher === undefined && known.length === 0)
     return ok(name, "off: LANGGRAPH_AES_KEY is not set, and nothing is encrypted");
-  if (areUnbound(cipher, rows))
-    return fail(
-      name,
-      "an earlier version has encrypted the data, and its values are not bound to their rows",
-      "Stop all servers of that version and run 'threadloom encryption rotate' once.",
-    );
   const configured = cipher?.keyIds ?? [];
   const needed = known.filter((id) => !configured.includes(id));
   const counts = await rowsByMissingKey(client, schema, cipher ?? newCipher());

@@ -7,9 +7,7 @@ import { isPassing } from "./passing-faults.ts";
 import { statement } from "./statement.ts";
 
 const PROOF = "threadloom";
-/** A proof in this place also says that all values are bound to their rows. */
-const placeOf = (keyId: string): string => `proof bound ${keyId}`;
-const unboundPlaceOf = (keyId: string): string => `proof ${keyId}`;
+const placeOf = (keyId: string): string => `proof ${keyId}`;
 
 const NOTED_EVERY_MS = 5_000;
 /** Much longer than NOTED_EVERY_MS. Data encrypted without a note can be lost with the key. */
@@ -74,35 +72,8 @@ interface NotedKey {
 
 const NOTED = "select key_id, proof from threadloom.encryption_keys order by created_at";
 
-const opensIn = (cipher: Cipher, text: string, place: string): boolean => {
-  try {
-    cipher.decrypt(text, place);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-/**
- * True: an earlier version encrypted values, and 'rotate' has not bound them to rows. One bound proof covers all keys,
- * because it is written only when all values are bound.
- */
-export const areUnbound = (cipher: Cipher | undefined, noted: readonly NotedKey[]): boolean =>
-  cipher !== undefined &&
-  noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, unboundPlaceOf(id))) &&
-  !noted.some(({ key_id: id, proof }) => opensIn(cipher, proof, placeOf(id)));
-
-export const hasUnboundValues = async (database: Queryable): Promise<boolean> =>
-  areUnbound(database.encryption.cipher, await database.query<NotedKey>(NOTED));
-
-/**
- * Notes the encrypting key, and returns whether values are unbound. Throws StartError for a missing or wrong key, and
- * for unbound values without `acceptsUnbound`.
- */
-export const assertEncryptionKeys = async (
-  database: Queryable,
-  { acceptsUnbound = false }: { acceptsUnbound?: boolean } = {},
-): Promise<boolean> => {
+/** Notes the encrypting key. Throws StartError for a missing or wrong key. */
+export const assertEncryptionKeys = async (database: Queryable): Promise<void> => {
   const { cipher } = database.encryption;
   const noted = await database.query<NotedKey>(NOTED);
   for (const { key_id: keyId, proof } of noted) {
@@ -116,7 +87,7 @@ export const assertEncryptionKeys = async (
       );
     }
     try {
-      cipher.decrypt(proof, placeOf(keyId), unboundPlaceOf(keyId));
+      cipher.decrypt(proof, placeOf(keyId));
     } catch (error) {
       throw new StartError(
         `Refusing to start: the key '${keyId}' of LANGGRAPH_AES_KEY does not decrypt the values that it should have encrypted.`,
@@ -124,44 +95,19 @@ export const assertEncryptionKeys = async (
       );
     }
   }
-  const isUnbound = areUnbound(cipher, noted);
-  if (isUnbound && !acceptsUnbound) {
-    throw new StartError(
-      "Refusing to start: an earlier version encrypted the values in this database. Stop all servers of that version and run " +
-        "'npx threadloom encryption rotate' once, with the same keys.",
-    );
-  }
-  if (cipher === undefined) return false;
-  const current = noted.find(({ key_id: keyId }) => keyId === cipher.keyId);
-  if (current === undefined) await noteKey(database, cipher, isUnbound ? unboundPlaceOf : placeOf);
-  else if (!isUnbound && !opensIn(cipher, current.proof, placeOf(cipher.keyId)))
-    await noteBound(database, cipher);
-  return isUnbound;
-};
-
-const KEY = { keyId: "text", proof: "text" } as const;
-/** Index: encryption_keys_pkey. */
-const NOTE_BOUND = statement(
-  KEY,
-  (sql) => `update threadloom.encryption_keys set proof = ${sql.proof} where key_id = ${sql.keyId}`,
-);
-
-export const noteBound = async (database: Queryable, { keyId, encrypt }: Cipher): Promise<void> => {
-  await NOTE_BOUND.query(database, { keyId, proof: encrypt(PROOF, placeOf(keyId)) });
+  if (cipher !== undefined) await noteKey(database, cipher);
 };
 
 /** Index: encryption_keys_pkey. */
 const NOTE_KEY = statement(
-  KEY,
+  { keyId: "text", proof: "text" },
   (sql) => `insert into threadloom.encryption_keys (key_id, proof) values (${sql.keyId}, ${sql.proof})
   on conflict do nothing returning key_id`,
 );
 
 /** False if the key was noted before. */
-const noteKey = async (database: Queryable, cipher: Cipher, place = placeOf): Promise<boolean> => {
-  const { keyId, encrypt } = cipher;
-  return (await NOTE_KEY.query(database, { keyId, proof: encrypt(PROOF, place(keyId)) })).length > 0;
-};
+const noteKey = async (database: Queryable, { keyId, encrypt }: Cipher): Promise<boolean> =>
+  (await NOTE_KEY.query(database, { keyId, proof: encrypt(PROOF, placeOf(keyId)) })).length > 0;
 
 /** Index: encrypting_servers_pkey. Also deletes servers that stopped long ago. */
 const NOTE_SERVER = statement(

@@ -1,10 +1,31 @@
+import type { Queryable } from "../../platform/database/database.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
 import { createEncryption, type Encryption } from "../../platform/encryption/encryption.ts";
-import { isEncrypted, ENCRYPTED_PREFIX, type Cipher, type Places } from "../../platform/encryption/cipher.ts";
+import { isEncrypted, ENCRYPTED_PREFIX, type Cipher } from "../../platform/encryption/cipher.ts";
 
-/** The common place of JSON values before values were bound to rows. */
-const UNBOUND_PLACE = "json";
-const isOfJson = ([place]: Places): boolean => place.startsWith("json ");
+/** Counts of rows. */
+export interface TableCount {
+  table: string;
+  rows: number;
+  /** A row may count under several keys. */
+  byKey: Map<string, number>;
+  /** Rows with values from before the first key. */
+  plain: number;
+  reencrypted: number;
+  busy: number;
+  /** Rows that can't be decrypted although their keys are configured. */
+  unreadable: number;
+  /** Rows by missing key id. A column with a missing key is never stored. */
+  byMissingKey: Map<string, number>;
+}
+
+export interface WalkOptions {
+  database: Pick<Queryable, "query" | "objects">;
+  cipher: Cipher;
+  /** Stores re-encrypted values instead of only counting. */
+  writes: boolean;
+  onProgress?: (count: TableCount) => void;
+}
 
 interface KeyUse<Result> {
   result: Result;
@@ -12,26 +33,14 @@ interface KeyUse<Result> {
   openedWith: string[];
   /** Number of encrypted texts. */
   encrypted: number;
-  unbound: number;
 }
 
 /** Callers may store text that only looks encrypted, so this records which keys are used. */
-export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnbound: boolean }) => {
+export const createKeyUse = (cipher: Cipher) => {
   let openedWith: string[] = [];
-  let unbound = 0;
   let encrypted = 0;
   const recordOpened = (text: string): void =>
     void openedWith.push(text.slice(ENCRYPTED_PREFIX.length, text.indexOf(":", ENCRYPTED_PREFIX.length)));
-  const openAnywhere = (text: string, places: Places): string => {
-    try {
-      return cipher.decrypt(text, ...places);
-    } catch (error) {
-      if (!acceptsUnbound || !(error instanceof EncryptionError) || !isOfJson(places)) throw error;
-      const opened = cipher.decrypt(text, UNBOUND_PLACE);
-      unbound += 1;
-      return opened;
-    }
-  };
   const recording: Cipher = {
     ...cipher,
     encrypt(text, place) {
@@ -43,7 +52,7 @@ export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnboun
       return cipher.encryptAlike(text, place);
     },
     decrypt(text, ...places) {
-      const opened = openAnywhere(text, places);
+      const opened = cipher.decrypt(text, ...places);
       if (isEncrypted(text)) recordOpened(text);
       return opened;
     },
@@ -66,8 +75,7 @@ export const createKeyUse = (cipher: Cipher, { acceptsUnbound }: { acceptsUnboun
     during<Result>(work: (encryption: Encryption) => Result): KeyUse<Result> {
       openedWith = [];
       encrypted = 0;
-      unbound = 0;
-      return { result: work(encryption), openedWith, encrypted, unbound };
+      return { result: work(encryption), openedWith, encrypted };
     },
   };
 };

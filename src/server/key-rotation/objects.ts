@@ -4,7 +4,7 @@ import { EncryptionError, StartError, StateStorageError } from "../../platform/d
 import { createEncryption } from "../../platform/encryption/encryption.ts";
 import { ENCRYPTED_PREFIX } from "../../platform/encryption/cipher.ts";
 import { replaceObject } from "../../state/checkpoints/upkeep/objects.ts";
-import type { TableCount, WalkOptions } from "./counts.ts";
+import type { TableCount, WalkOptions } from "./key-use.ts";
 
 const ROWS_AT_ONCE = 100;
 const RETRY_MS = 30_000;

@@ -1,11 +1,9 @@
 import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { statement, type Statement } from "../../platform/database/statement.ts";
 import { EncryptionError } from "../../platform/domain/errors.ts";
-import type { EncryptedRow, WalkedTable } from "./columns.ts";
-import { createKeyUse } from "./key-use.ts";
-import type { TableCount, WalkOptions } from "./counts.ts";
+import { createKeyUse, type TableCount, type WalkOptions } from "./key-use.ts";
 import { walkObjects } from "./objects.ts";
-import { ENCRYPTED_TABLES } from "./tables.ts";
+import { ENCRYPTED_TABLES, type EncryptedRow, type WalkedTable } from "./tables.ts";
 
 export type { TableCount, WalkOptions };
 
@@ -90,7 +88,7 @@ const storing = (table: WalkedTable) => {
   );
 };
 
-const createTableWalk = (table: WalkedTable, { database, cipher, writes, acceptsUnbound }: WalkOptions) => {
+const createTableWalk = (table: WalkedTable, { database, cipher, writes }: WalkOptions) => {
   const keyOf = (row: EncryptedRow): Key => table.key.map(([column]) => row[column] ?? "");
   const nameOf = (key: Key): string => key.join("\u0000");
   const query = <Source>(asked: Statement<Source>, source: Source): Promise<EncryptedRow[]> =>
@@ -104,7 +102,7 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
   const turned = (keys: readonly Key[]): Record<string, string[]> =>
     Object.fromEntries(table.key.map(([column], index) => [column, keys.map((key) => key[index] ?? "")]));
 
-  const use = createKeyUse(cipher, { acceptsUnbound });
+  const use = createKeyUse(cipher);
 
   /** A column that can't be decrypted must not keep the other columns from the newest key. */
   const reencrypted = (row: EncryptedRow) => {
@@ -115,7 +113,6 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
       isUnreadable: false,
       isPlain: false,
       isOpened: false,
-      isUnbound: false,
     };
     const reencrypt = table.reencrypt(row);
     for (const [column, type] of table.columns) {
@@ -123,12 +120,9 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
       const reencryptRow = reencrypt[column];
       if (text == null || reencryptRow === undefined) continue;
       try {
-        const { result, openedWith, encrypted, unbound } = use.during((encryption) =>
-          reencryptRow(text, encryption),
-        );
+        const { result, openedWith, encrypted } = use.during((encryption) => reencryptRow(text, encryption));
         next[column] = result;
         for (const id of openedWith) found.ids.add(id);
-        if (unbound > 0) found.isUnbound = true;
         if (encrypted > openedWith.length) found.isPlain = true;
         // Metadata keys that are no longer chosen for encryption.
         if (encrypted < openedWith.length) found.isOpened = true;
@@ -161,17 +155,16 @@ const createTableWalk = (table: WalkedTable, { database, cipher, writes, accepts
   const part = async (keys: readonly Key[], count: TableCount, isFirst: boolean): Promise<Key[]> => {
     const changes: { row: EncryptedRow; next: EncryptedRow }[] = [];
     for (const row of await query(read, turned(keys))) {
-      const { next, ids, missing, isUnreadable, isPlain, isOpened, isUnbound } = reencrypted(row);
+      const { next, ids, missing, isUnreadable, isPlain, isOpened } = reencrypted(row);
       if (isFirst) {
         for (const id of ids) increment(count.byKey, id);
         for (const id of missing) increment(count.byMissingKey, id);
         if (isUnreadable) count.unreadable += 1;
         if (isPlain) count.plain += 1;
-        if (isUnbound) count.unbound += 1;
       }
       const isOlder = [...ids].some((id) => id !== cipher.keyId);
       const isChanged = table.columns.some(([column]) => next[column] !== (row[column] ?? null));
-      if (isChanged && (isPlain || isOpened || isOlder || isUnbound)) changes.push({ row, next });
+      if (isChanged && (isPlain || isOpened || isOlder)) changes.push({ row, next });
     }
     if (!writes || changes.length === 0) return [];
     const done = await stored(changes);
@@ -215,7 +208,6 @@ const emptyCount = (table: string): TableCount => ({
   rows: 0,
   byKey: new Map(),
   plain: 0,
-  unbound: 0,
   reencrypted: 0,
   busy: 0,
   unreadable: 0,

@@ -1,26 +1,17 @@
 import { fileURLToPath } from "node:url";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkEncryption } from "../../../src/cli/doctor/encryption.ts";
-import { openDatabase } from "../../../src/platform/database/database.ts";
-import type { Cipher } from "../../../src/platform/encryption/cipher.ts";
-import { openCipher } from "../../../src/platform/encryption/setup.ts";
-import type { WalkedTable } from "../../../src/server/key-rotation/columns.ts";
-import { ENCRYPTED_TABLES } from "../../../src/server/key-rotation/tables.ts";
-import { walkEncrypted } from "../../../src/server/key-rotation/walk.ts";
+import { ENCRYPTED_TABLES, type WalkedTable } from "../../../src/server/key-rotation/tables.ts";
 import { apiOf, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { keysOf } from "../../helpers/encryption.ts";
 import { encryptionCommand, type EncryptionStatus } from "../../helpers/encryption-command.ts";
-import { listeningLogger } from "../../helpers/parts.ts";
 import { query } from "../../helpers/query.ts";
 
 /** Encrypted values belong to their rows: write access to the database is not enough to show one row's content in another row. */
 
 const KEY = "a key of a test, of 32 bytes ...";
-const OLDER = "an old key of a test, 32 bytes .";
 const CHOSEN = ["secret"];
 const PROJECT = fileURLToPath(new URL("./project/with-users.json", import.meta.url));
 const [MINE, THEIRS] = ["canary-5e90-mine", "canary-71bd-theirs"];
@@ -44,13 +35,8 @@ const startOn = async (database: FreshDatabase, ...keys: string[]): Promise<Site
 
 const command = ({ connectionString }: FreshDatabase, keys: string[], ...argv: string[]) =>
   encryptionCommand({ connectionString, keys, metadataKeys: CHOSEN }, ...argv);
-const status = async (
-  database: FreshDatabase,
-  ...keys: string[]
-): Promise<EncryptionStatus & { unbound: number }> =>
-  JSON.parse((await command(database, keys, "status", "--json")).written) as EncryptionStatus & {
-    unbound: number;
-  };
+const status = async (database: FreshDatabase, ...keys: string[]): Promise<EncryptionStatus> =>
+  JSON.parse((await command(database, keys, "status", "--json")).written) as EncryptionStatus;
 
 interface Conversation {
   /** One has stopped at a question, one has ended with an error. */
@@ -245,7 +231,7 @@ describe("an encrypted value", () => {
       "checkpoints.record",
       "checkpoint_writes.writes",
     ]);
-    expect(await status(site.database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
+    expect(await status(site.database, KEY)).toMatchObject({ unreadable: 0 });
   });
 
   test("of a thread is encrypted for its copy, which stays readable without the thread and with another key", async () => {
@@ -262,103 +248,12 @@ describe("an encrypted value", () => {
     expect(JSON.stringify(copied)).toContain(MINE);
     await api.remove(`/threads/${original}`);
     expect(await api.thread(copy.thread_id)).toEqual(copy);
-    expect(await status(database, KEY)).toMatchObject({ unreadable: 0, unbound: 0 });
+    expect(await status(database, KEY)).toMatchObject({ unreadable: 0 });
     const next = "the newest key of a test, of 32 ";
     const reencrypted = await command(database, [next, KEY], "rotate", "--json");
-    expect(JSON.parse(reencrypted.written)).toMatchObject({ unreadable: 0, unbound: 0 });
+    expect(JSON.parse(reencrypted.written)).toMatchObject({ unreadable: 0 });
     // This server has only the older key, so the rows are returned to it.
     expect(await command(database, [KEY, next], "rotate")).toMatchObject({ code: 0 });
     expect(await api.thread(copy.thread_id)).toEqual(copy);
-  });
-});
-
-describe("values that an earlier version encrypted without binding them to a row", () => {
-  let database: FreshDatabase;
-  beforeAll(async () => {
-    database = await freshDatabase();
-  });
-  afterAll(async () => {
-    await database.drop();
-  });
-
-  const encryption = { keys: [KEY, OLDER].flatMap(keysOf), metadataKeys: CHOSEN };
-  const cipher = openCipher(encryption) as Cipher;
-  const unbound = (place: string): string => (place.startsWith("json ") ? "json" : place);
-  /** Stores all values in the form of that version. */
-  const storeAsBefore = async (): Promise<void> => {
-    const own = openDatabase({
-      connectionString: database.connectionString,
-      poolSize: 1,
-      applicationName: "an earlier version",
-      preparedStatements: false,
-      encryption,
-      logger: listeningLogger().logger,
-    });
-    const earlier: Cipher = {
-      ...cipher,
-      encrypt: (text, place) => cipher.encrypt(text, unbound(place)),
-      encryptAlike: (text, place) => cipher.encryptAlike(text, unbound(place)),
-    };
-    try {
-      await walkEncrypted({ database: own, cipher: earlier, writes: true, acceptsUnbound: false });
-    } finally {
-      await own.close();
-    }
-    await query(database, "delete from threadloom.encryption_keys");
-    await query(database, "insert into threadloom.encryption_keys (key_id, proof) values ($1, $2)", [
-      cipher.keyId,
-      cipher.encrypt("threadloom", `proof ${cipher.keyId}`),
-    ]);
-  };
-
-  const doctorSays = async () => {
-    const client = new pg.Client({ connectionString: database.connectionString });
-    await client.connect();
-    try {
-      return await checkEncryption(client, "threadloom", cipher);
-    } finally {
-      await client.end();
-    }
-  };
-
-  test("are refused at the start until they are bound to their rows, and are not lost", async () => {
-    const before = await startOn(database, OLDER);
-    const mine = await aConversation(before, MINE, "a");
-    const tables = ENCRYPTED_TABLES.map(({ name }) => name);
-    const shown = async (site: Site) =>
-      await Promise.all(tables.map(async (table) => [table, await shownOf(site, mine, table)]));
-    const all = await shown(before);
-    await before.server.close();
-    await storeAsBefore();
-    await expect(startOn(database, KEY, OLDER)).rejects.toThrow("an earlier version encrypted");
-    expect(await command(database, [KEY, OLDER], "forget", "abcdef")).toMatchObject({ code: 1 });
-    expect(await doctorSays()).toMatchObject({
-      level: "fail",
-      advice: expect.stringContaining("rotate") as string,
-    });
-    const found = await status(database, KEY, OLDER);
-    expect(found).toMatchObject({ unreadable: 0, plain: 0 });
-    expect(found.unbound).toBeGreaterThan(10);
-    const done = await command(database, [KEY, OLDER], "rotate", "--json");
-    expect(done.code).toBe(0);
-    expect(JSON.parse(done.written)).toMatchObject({ unbound: 0, unreadable: 0, reencrypted: found.unbound });
-    const after = await startOn(database, KEY);
-    try {
-      expect(await shown(after)).toEqual(all);
-      expect(await doctorSays()).toMatchObject({ level: "ok" });
-      // From a backup of that time.
-      const planted = cipher.encrypt(JSON.stringify({ said: THEIRS }), "json");
-      await query(
-        database,
-        "update threadloom.store_items set value = to_jsonb($2::text) where namespace = $1",
-        [[MINE], planted],
-      );
-      expect(await shownOf(after, mine, "store_items")).not.toContain(THEIRS);
-      await command(database, [KEY], "rotate");
-      expect(await shownOf(after, mine, "store_items")).not.toContain(THEIRS);
-      expect(await status(database, KEY)).toMatchObject({ unreadable: 1, unbound: 0 });
-    } finally {
-      await after.server.close();
-    }
   });
 });

@@ -258,7 +258,7 @@ test.skipIf(IS_ENCRYPTED)("a rotation of keys encrypts objects with the newest k
     const { database } = storageWith(keys);
     const cipher = cipherOf(keys.join(","));
     try {
-      const walk = { database, cipher, acceptsUnbound: false };
+      const walk = { database, cipher };
       await walkEncrypted({ ...walk, writes: true });
       const counts = await walkEncrypted({ ...walk, writes: false });
       return { keyId: cipher.keyId, count: counts.find(({ table }) => table === "objects") };
