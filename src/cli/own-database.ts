@@ -3,9 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
 import { commandLogger } from "./command-logger.ts";
-import { unusedDataWarning } from "../platform/config/options.ts";
-import { encryptionOf } from "../platform/config/options.ts";
-import { objectStoreOf } from "../platform/config/options.ts";
+import { encryptionOf, objectStoreOf, unusedDataWarning } from "../platform/config/options.ts";
 import {
   graphConfigFileOf,
   mergeEnvironments,
@@ -18,8 +16,7 @@ import { hasCluster } from "../platform/database/embedded/place.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
 import { StartError } from "../platform/domain/errors.ts";
-import type { Cipher } from "../platform/encryption/cipher.ts";
-import { openCipher } from "../platform/encryption/setup.ts";
+import { openCipher, type Cipher } from "../platform/encryption/cipher.ts";
 import { openObjectStore } from "../platform/database/object-store.ts";
 import { fileExists } from "../platform/lib/file-exists.ts";
 import type { Logger } from "../platform/lib/logger.ts";

@@ -1,6 +1,4 @@
-import type { Cipher } from "../../src/platform/encryption/cipher.ts";
-import { parseKeys } from "../../src/platform/encryption/keys.ts";
-import { openCipher } from "../../src/platform/encryption/setup.ts";
+import { openCipher, parseKeys, type Cipher } from "../../src/platform/encryption/cipher.ts";
 
 const given = process.env.TEST_AES_KEY ?? "";
 

@@ -6,8 +6,7 @@ import {
 } from "../../platform/database/encryption-keys.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
-import { newCipher } from "../../platform/encryption/setup.ts";
+import { newCipher, type Cipher } from "../../platform/encryption/cipher.ts";
 import { walkEncrypted, type TableCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";

@@ -1,7 +1,6 @@
 import type pg from "pg";
 import { inSchema } from "../../platform/database/schema.ts";
-import type { Cipher } from "../../platform/encryption/cipher.ts";
-import { newCipher } from "../../platform/encryption/setup.ts";
+import { newCipher, type Cipher } from "../../platform/encryption/cipher.ts";
 import { walkEncrypted } from "../../server/key-rotation/walk.ts";
 import { fail, ok, warn, type Check } from "./checks.ts";
 

@@ -1,4 +1,4 @@
-import { ENCRYPTED_KWARGS } from "../../platform/encryption/column-kinds.ts";
+import { ENCRYPTED_KWARGS } from "../../platform/encryption/columns.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 
 export type Goto = string | { node: string; input?: unknown };
@@ -40,5 +40,5 @@ export interface RunKwargs {
   trace_context?: Readonly<Record<string, string>>;
 }
 
-/** Fails to compile if an encrypted key (platform/encryption/column-kinds.ts) is not a key of `RunKwargs`. */
+/** Fails to compile if an encrypted key (platform/encryption/columns.ts) is not a key of `RunKwargs`. */
 ENCRYPTED_KWARGS satisfies readonly (keyof RunKwargs)[];

@@ -2,8 +2,7 @@ import { z } from "zod";
 import type { ObjectStoreSetup } from "../database/object-store.ts";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
 import { storableConfig } from "../domain/json-schemas.ts";
-import { parseKeys } from "../encryption/keys.ts";
-import type { EncryptionSetup } from "../encryption/setup.ts";
+import { parseKeys, type EncryptionSetup } from "../encryption/cipher.ts";
 import {
   BYTES_PER_MEGABYTE,
   commaSeparated,

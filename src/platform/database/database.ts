@@ -2,7 +2,7 @@ import pg from "pg";
 import { ObjectStoreError, sqlState } from "../domain/errors.ts";
 import { createEncryption, type Encryption } from "../encryption/encryption.ts";
 import { parseStoredJson } from "../encryption/json.ts";
-import { openCipher, type EncryptionSetup } from "../encryption/setup.ts";
+import { openCipher, type EncryptionSetup } from "../encryption/cipher.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";

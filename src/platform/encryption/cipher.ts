@@ -3,11 +3,58 @@ import {
   createDecipheriv,
   createHmac,
   createSecretKey,
+  hkdfSync,
   randomBytes,
   type KeyObject,
 } from "node:crypto";
 import { EncryptionError } from "../domain/errors.ts";
-import type { EncryptionKey } from "./keys.ts";
+
+/** Each use has its own key, so that no key reveals another. */
+export interface EncryptionKey {
+  /** Part of each encrypted text. Reveals nothing of the key. */
+  id: string;
+  aes: KeyObject;
+  digesting: KeyObject;
+}
+
+const KEY_ID_CHARACTERS = 6;
+const LENGTHS = [16, 24, 32];
+const HEX_OF_32_BYTES = /^[0-9a-f]{64}$/i;
+const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=$/;
+
+/**
+ * As on the hosted server, a text of 16, 24 or 32 bytes is the key itself. 32 bytes may also be 64 hexadecimal digits
+ * or base64.
+ */
+const bytesOf = (text: string): Buffer | undefined => {
+  if (HEX_OF_32_BYTES.test(text)) return Buffer.from(text, "hex");
+  if (BASE64_OF_32_BYTES.test(text)) return Buffer.from(text, "base64");
+  const bytes = Buffer.from(text, "utf8");
+  return LENGTHS.includes(bytes.length) ? bytes : undefined;
+};
+
+/**
+ * A text of 16, 24 or 32 bytes is one key, even with commas, because the shortest list has 33. Undefined: not a key.
+ */
+export const parseKeys = (text: string): Buffer[] | undefined => {
+  const whole = bytesOf(text);
+  if (whole !== undefined) return [whole];
+  const keys = text.split(",").map((part) => bytesOf(part.trim()));
+  return keys.includes(undefined) ? undefined : (keys as Buffer[]);
+};
+
+/** AES-256 for every key length; a shorter key is only easier to guess. */
+export const encryptionKey = (bytes: Uint8Array): EncryptionKey => {
+  const derive = (use: string): Buffer =>
+    Buffer.from(hkdfSync("sha256", bytes, Buffer.alloc(0), `threadloom ${use}`, 32));
+  const id = createHmac("sha256", derive("id")).digest("base64url").slice(0, KEY_ID_CHARACTERS);
+  return {
+    // A shell reads an argument that begins with `-` as an option.
+    id: id.replace(/^-/, "_"),
+    aes: createSecretKey(derive("sealing")),
+    digesting: createSecretKey(derive("digesting")),
+  };
+};
 
 /**
  * `enc1:`, key id, colon, and base64 of salt, nonce, ciphertext and tag. No JSON begins like this, and separators never
@@ -189,3 +236,19 @@ const missingKey = (given: string): EncryptionError => {
     { missingKeyId: id },
   );
 };
+
+/** Can be sent to graph processes. */
+export interface EncryptionSetup {
+  /** Base64; the first key encrypts. */
+  keys: readonly string[];
+  metadataKeys: readonly string[];
+}
+
+/** Undefined without keys. */
+export const openCipher = ({ keys, metadataKeys }: EncryptionSetup): Cipher | undefined => {
+  const [first, ...others] = keys.map((key) => encryptionKey(Buffer.from(key, "base64")));
+  return first === undefined ? undefined : createCipher([first, ...others], metadataKeys);
+};
+
+/** Has a new random key, so it can't decrypt stored texts. */
+export const newCipher = (): Cipher => createCipher([encryptionKey(randomBytes(32))]);

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 import { setProperty } from "../lib/properties.ts";
 import { isEncrypted, type Cipher, type Places } from "./cipher.ts";
-import type { EncryptedColumn } from "./column-kinds.ts";
-import { ENCRYPTED_COLUMNS } from "./columns.ts";
+import { ENCRYPTED_COLUMNS, type EncryptedColumn } from "./columns.ts";
 import { assertSearchable, decryptJson, encryptMetadata, encryptMetadataBut } from "./json.ts";
 
 export type EncryptedTable = keyof typeof ENCRYPTED_COLUMNS;

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../../src/access/caller.ts";
-import { createCipher } from "../../../src/platform/encryption/cipher.ts";
+import { createCipher, encryptionKey } from "../../../src/platform/encryption/cipher.ts";
 import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
-import { encryptionKey } from "../../../src/platform/encryption/keys.ts";
 import { countedAs, isUser } from "../../../src/engine/queue/counted-as.ts";
 
 const OFF = createEncryption(undefined);

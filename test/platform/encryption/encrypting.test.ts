@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { isEncrypted, openText, type Cipher, type Places } from "../../../src/platform/encryption/cipher.ts";
+import {
+  isEncrypted,
+  openCipher,
+  openText,
+  parseKeys,
+  type Cipher,
+  type Places,
+} from "../../../src/platform/encryption/cipher.ts";
 import { ENCRYPTED_COLUMNS } from "../../../src/platform/encryption/columns.ts";
 import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
 import {
@@ -10,8 +17,6 @@ import {
   encryptMetadata,
   encryptValue,
 } from "../../../src/platform/encryption/json.ts";
-import { parseKeys } from "../../../src/platform/encryption/keys.ts";
-import { openCipher } from "../../../src/platform/encryption/setup.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
 import { cipherOf } from "../../helpers/encryption.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { encryptionKey } from "../../../src/platform/encryption/keys.ts";
+import { encryptionKey } from "../../../src/platform/encryption/cipher.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { encryptionCommand } from "../../helpers/encryption-command.ts";
 import { cipherOf, keysOf } from "../../helpers/encryption.ts";

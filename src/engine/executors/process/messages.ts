@@ -4,7 +4,7 @@ import type { TraceRecords } from "../../../graphs/trace/recorder.ts";
 import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { ObjectStoreSetup } from "../../../platform/database/object-store.ts";
-import type { EncryptionSetup } from "../../../platform/encryption/setup.ts";
+import type { EncryptionSetup } from "../../../platform/encryption/cipher.ts";
 import type { LoadedModules } from "../../../platform/lib/module-trace.ts";
 import type { StopReason } from "../executor.ts";
 import type { ResumeRefusal } from "../strict-resume.ts";
