@@ -1,8 +1,7 @@
 import { isCancelled, isPassing } from "../platform/database/passing-faults.ts";
 import type { ServerMetrics } from "../platform/metrics/metrics.ts";
 import { startPeriodic } from "../platform/lib/periodic.ts";
-import type { RunEnding } from "./attempt/conclusion.ts";
-import { CONTINUES, CONTINUES_ALONE, resultOfLost } from "./attempt/lost-run.ts";
+import { CONTINUES, CONTINUES_ALONE, resultOfLost, type RunEnding } from "./attempt/conclusion.ts";
 import type { WorkerOptions } from "./worker/runs-in-hand.ts";
 
 /** A gap of this many intervals between two rounds means that the process or the database stood still. */

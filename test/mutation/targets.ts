@@ -129,22 +129,10 @@ const code = (files: readonly string[], tests: readonly string[]): Target[] =>
   files.map((file) => ({ file: `src/${file}.ts`, kind: "code", tests }));
 
 export const TARGETS: readonly Target[] = [
-  ...sql(
-    [
-      "finish",
-      "renew",
-      "hand-back",
-      "give-up-lease",
-      "lock-attempt",
-      "missed-heartbeats",
-      "requeue",
-      "list-abandoned",
-    ],
-    QUEUE,
-  ),
-  ...sql(["give-up-attempt"], ["engine/queue/giving-up", ...QUEUE]),
+  ...sql(["finish", "renew", "lock-attempt", "missed-heartbeats", "requeue", "list-abandoned"], QUEUE),
+  ...sql(["requeue-attempt"], ["engine/queue/giving-up", ...QUEUE]),
   ...sql(["list-unknown", "list-ended-threadless", "ended-as", "assert-writable"], QUEUE),
-  ...sql(["claim", "next-of-thread", "put-behind", "advance", "advance-forgotten"], CLAIMS),
+  ...sql(["claim", "next-of-thread", "advance"], CLAIMS),
   {
     file: "src/state/checkpoints/write/fences.ts",
     kind: "sql",

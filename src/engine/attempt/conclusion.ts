@@ -1,6 +1,6 @@
 import type { Database } from "../../platform/database/database.ts";
 import { storeInputOnce } from "../queue/large-inputs.ts";
-import type { ExecutedRunRow } from "../../platform/database/tables.ts";
+import type { ExecutedRunRow, RunRow } from "../../platform/database/tables.ts";
 import { isPassing, retryPassing, unlessAlwaysCancelled } from "../../platform/database/passing-faults.ts";
 import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
@@ -14,7 +14,6 @@ import type { Queue } from "../queue/queue.ts";
 import type { Finished } from "../queue/sql/finish.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { AttemptResult, GraphResult } from "../executors/executor.ts";
-import { CONTINUES, CONTINUES_ALONE, resultOfLost } from "./lost-run.ts";
 import type { SlowestNode } from "../../graphs/trace/recorder.ts";
 import type { RunRecords, UsageTotal } from "../traces/attempt-records.ts";
 import { createOutcomes, type OutcomesParts } from "./outcomes.ts";
@@ -52,6 +51,23 @@ export interface ConclusionParts extends OutcomesParts {
   processId: string;
   faults: Faults;
 }
+
+export const CONTINUES = "a run lost its process; it continues from its last checkpoint";
+export const CONTINUES_ALONE = `${CONTINUES}, in a process of its own`;
+
+/** `how`: how the graph process ended, as the end of a sentence. */
+export const resultOfLost = (
+  { cancel_action, lost_attempts }: Pick<RunRow, "cancel_action" | "lost_attempts">,
+  how?: string,
+): GraphResult => {
+  if (cancel_action !== null) return { kind: "stopped", reason: { kind: "cancel", action: cancel_action } };
+  const attempts = lost_attempts + 1;
+  const last = how === undefined ? "" : ` The last one ${how}.`;
+  const error = new Error(
+    `The run was given up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: each lost its process before it ended.${last}`,
+  );
+  return { kind: "failed", error: Object.assign(error, { name: "MaxAttemptsError" }) };
+};
 
 /** A record that the database refuses must not keep the run from ending. */
 const withoutRefusedRecords = async <Ended>(

@@ -3,7 +3,7 @@ import type { AttemptSaver, CheckpointStorage } from "../../state/checkpoints/ty
 import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
-import { outputKeysOf, type RunnableGraph } from "../../graphs/runnable-graph.ts";
+import { outputKeysOf, type GraphRunOptions, type RunnableGraph } from "../../graphs/runnable-graph.ts";
 import { LeaseLostError, RunOvertakenError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
@@ -24,7 +24,6 @@ import type {
 import { boundEvents, createEventIntake, type EventIntake } from "./event-intake.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { startRecording } from "./recording.ts";
-import { publishHalfDone } from "./half-done.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
 import { answeredBy, assertAnswersWhatWaits, interruptsAt, RefusedResumeError } from "./strict-resume.ts";
 
@@ -92,6 +91,19 @@ const continues = async (
   if (place === "none" && command?.resume != null)
     await checkpoints.takeBackAnswers({ threadId: thread_id, runId: run_id, attempt });
   return place === "newest";
+};
+
+/** Publishes the state of a step that a run continues, if the request has the mode `half-done` and a task has ended. */
+const publishHalfDone = async (
+  publisher: EventPublisher,
+  graph: RunnableGraph,
+  { configurable = {} }: GraphRunOptions,
+): Promise<void> => {
+  if (!publisher.publishesHalfDone) return;
+  // What can't be read here fails the run itself, or only a client's display.
+  const state = await graph.getState({ configurable }).catch(() => undefined);
+  const ended = state?.tasks.flatMap(({ id, result }) => (result === undefined ? [] : [id])) ?? [];
+  if (ended.length > 0) publisher.halfDone({ values: state?.values, ended });
 };
 
 /** Aborts the graph. Until `stopped` it may end by itself, and until `givenUp` its events may reach the log. */

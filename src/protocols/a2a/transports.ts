@@ -10,8 +10,7 @@ import {
   VersionNotSupportedError,
 } from "@a2a-js/sdk/errors";
 import { isLossOfAccess } from "../../access/auth/refusals.ts";
-import { lossOf } from "../../engine/events/transports/closing-event.ts";
-import type { EventReader, SentEvent } from "../../engine/events/transports/event-sink.ts";
+import { type EventReader, lossOf, type SentEvent } from "../../engine/events/transports/event-sink.ts";
 import { ThreadloomError } from "../../platform/domain/errors.ts";
 import type { CallService } from "../calls/service.ts";
 import { createAgents } from "./agent.ts";

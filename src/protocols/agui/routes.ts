@@ -1,12 +1,13 @@
 import { EventType } from "@ag-ui/core";
 import type { FastifyReply } from "fastify";
-import { inPieces, WRITE_CHARACTERS } from "../../engine/events/transports/backpressure.ts";
-import { lossOf } from "../../engine/events/transports/closing-event.ts";
 import {
   deliver,
   type DeliveryAccess,
   type EventSink,
+  inPieces,
+  lossOf,
   type SentEvent,
+  WRITE_CHARACTERS,
 } from "../../engine/events/transports/event-sink.ts";
 import { createStream } from "../../engine/events/transports/server-sent-events.ts";
 import { z } from "zod";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
-import { deliver } from "../../engine/events/transports/event-sink.ts";
+import { closingEvent, deliver } from "../../engine/events/transports/event-sink.ts";
 import { shareSocket } from "../../engine/events/transports/websocket.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
 import { createBodyRoom } from "../../http/bodies.ts";
@@ -23,7 +23,6 @@ import type { StreamingService } from "./service.ts";
 import { serveSession } from "./sockets/session.ts";
 import type { FastifyRequest } from "fastify";
 import { invalid } from "../../platform/domain/errors.ts";
-import { closingEvent } from "../../engine/events/transports/closing-event.ts";
 import type { ThreadStreamService } from "./joining/service.ts";
 
 const tags = ["Event streaming"];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { giveUpAttempt } from "../../../src/engine/queue/sql/give-up-attempt.ts";
+import { giveUpAttempt } from "../../../src/engine/queue/sql/requeue-attempt.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { openQueue, type OpenQueue, type QueuedRun } from "./open-queue.ts";
 

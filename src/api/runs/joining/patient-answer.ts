@@ -5,7 +5,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import { isLossOfAccess } from "../../../access/auth/refusals.ts";
 import { CallerGoneError } from "../../../platform/domain/errors.ts";
-import { lossOf } from "../../../engine/events/transports/closing-event.ts";
+import { lossOf } from "../../../engine/events/transports/event-sink.ts";
 
 /** Proxies and clients close a silent connection after a minute or more. */
 const WARMTH_MS = 5_000;

@@ -1,4 +1,23 @@
 import { isLossOfAccess } from "../../../access/auth/refusals.ts";
+import { refusalOf } from "../../../http/errors.ts";
+
+/** A client whose socket does not take a batch in this time is dropped, because it holds memory. */
+export const STALLED_MS = 60_000;
+
+export const WRITE_CHARACTERS = 64 * 1024;
+/** STALLED_MS begins again after this much of a batch, so a large batch may take longer. */
+export const TAKEN_CHARACTERS = 1024 * 1024;
+
+/** Never splits a surrogate pair, whose halves would be encoded as other characters. */
+export function* inPieces(text: string): Generator<string, void> {
+  for (let start = 0; start < text.length;) {
+    let end = start + WRITE_CHARACTERS;
+    const last = text.charCodeAt(end - 1);
+    if (last >= 0xd800 && last <= 0xdbff) end -= 1;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
 
 export type DeliveryEnd = "ended" | "disconnected" | "dropped" | "refused";
 
@@ -42,6 +61,19 @@ export interface DeliveryAccess {
   closingEvent?: (reason: unknown, after: SentEvent["seq"] | undefined) => SentEvent;
   refuse?: (reason: unknown) => void;
 }
+
+export const lossOf = (reason: unknown): { error: string; message: string } => ({
+  error: "AccessLost",
+  message:
+    refusalOf(reason)?.detail ?? "The server could not check whether you may go on reading; try again.",
+});
+
+/** Has the id of the previous event, so that a resuming client misses nothing. */
+export const closingEvent: NonNullable<DeliveryAccess["closingEvent"]> = (reason, after = -1) => ({
+  seq: after,
+  event: "error",
+  data: JSON.stringify(lossOf(reason)),
+});
 
 /**
  * Sends a reader's events until the reader ends, the client leaves or access is lost; closes both. `onFault`:

@@ -2,9 +2,18 @@ import type { FastifyReply } from "fastify";
 import type { HeldAccess } from "../../../access/reauthorization.ts";
 import { isSelected, type EventSelection } from "../selection.ts";
 import { PassThrough, type Writable } from "node:stream";
-import { deliver, type DeliveryEnd, type EventReader, type EventSink, type SentEvent } from "./event-sink.ts";
-import { closingEvent } from "./closing-event.ts";
-import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
+import {
+  closingEvent,
+  deliver,
+  type DeliveryEnd,
+  type EventReader,
+  type EventSink,
+  inPieces,
+  type SentEvent,
+  STALLED_MS,
+  TAKEN_CHARACTERS,
+  WRITE_CHARACTERS,
+} from "./event-sink.ts";
 
 /** Interval of comments that keep a stream alive. SDKs take twice this for a dead stream. */
 const HEARTBEAT_MS = 5_000;

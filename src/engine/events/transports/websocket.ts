@@ -1,6 +1,12 @@
 import type { WebSocket } from "ws";
-import type { EventSink, SentEvent } from "./event-sink.ts";
-import { inPieces, STALLED_MS, TAKEN_CHARACTERS, WRITE_CHARACTERS } from "./backpressure.ts";
+import {
+  type EventSink,
+  inPieces,
+  type SentEvent,
+  STALLED_MS,
+  TAKEN_CHARACTERS,
+  WRITE_CHARACTERS,
+} from "./event-sink.ts";
 
 /** A subset, so that tests can imitate a slow socket. */
 type Socket = Pick<
