@@ -15,8 +15,12 @@ import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
 import { PassedFaultError } from "../executors/process/described-error.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
-import { exportAttempt, type TelemetryOptions } from "../traces/exported-attempt.ts";
-import { createAttemptRecords, type AttemptRecordsParts } from "../traces/attempt-records.ts";
+import {
+  exportAttempt,
+  type TelemetryOptions,
+  createAttemptRecords,
+  type AttemptRecordsParts,
+} from "../traces/attempt-records.ts";
 import { selectorOf, type AttemptSelector } from "../queue/attempts.ts";
 
 export interface Execution extends Readonly<AttemptSelector> {

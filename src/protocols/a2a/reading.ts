@@ -1,7 +1,6 @@
 import type { StreamResponse, Task as A2aTask } from "@a2a-js/sdk";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { eventsOf } from "../calls/events.ts";
-import type { Outcome } from "../calls/outcome.ts";
+import { eventsOf, type Outcome } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Task } from "../calls/tasks.ts";
 import { StreamLostError, type Accepted, type AgentRequest } from "./request.ts";

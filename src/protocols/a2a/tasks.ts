@@ -8,8 +8,7 @@ import {
   type Task as A2aTask,
 } from "@a2a-js/sdk";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
-import type { CallEvent } from "../calls/events.ts";
-import type { Interrupt } from "../calls/outcome.ts";
+import type { CallEvent, Interrupt } from "../calls/outcome.ts";
 import type { Task } from "../calls/tasks.ts";
 
 export const STATES: Readonly<Record<Task["state"], TaskState>> = {

@@ -4,9 +4,9 @@ import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { createOutcomes } from "./outcome.ts";
-import { createStartCall } from "./start.ts";
-import { createTasks } from "./tasks.ts";
-import { createWithdraw } from "./withdraw.ts";
+import { createStartCall, type Call, type StartCall } from "./start.ts";
+import { createTasks, type Task } from "./tasks.ts";
+import type { Caller } from "../../access/caller.ts";
 
 export interface CallServiceParts {
   database: Database;
@@ -34,3 +34,27 @@ export const createCallService = ({ database, authorize, assistants, runs, threa
 };
 
 export type CallService = ReturnType<typeof createCallService>;
+
+const WITHDRAWN_FOR_SECONDS = 3_600;
+
+export type Withdrawal = Pick<Call, "origin" | "headers"> & { metadata?: Call["body"]["metadata"] };
+
+/**
+ * Cancels a task that waits for an answer: its newest run is then one that was cancelled before it began. Throws a
+ * `conflict` if an answer was first.
+ */
+export const createWithdraw =
+  (start: StartCall, { cancel }: Pick<RunService["cancellation"], "cancel">) =>
+  async (
+    caller: Caller,
+    { run, threadId, firstRunId: taskRunId, turns: turnsSeen }: Task,
+    { metadata, ...rest }: Withdrawal,
+  ): Promise<void> => {
+    // Without input the run would only ask again, if this process died before it cancels the run.
+    const body = { input: null, after_seconds: WITHDRAWN_FOR_SECONDS, stream_mode: [], metadata };
+    const { row } = await start({
+      ...{ ...rest, caller, assistantId: run.assistant_id, threadId, taskRunId, turnsSeen, body },
+    });
+    const selector = { threadId, runId: row.run_id };
+    await cancel(caller, selector, { action: "interrupt", reason: "requested" }, undefined);
+  };

@@ -5,7 +5,7 @@ import { isObject } from "../../platform/lib/json.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { RunService } from "../../api/runs/service.ts";
 import { createTimeSlicer } from "../../platform/lib/time-slicer.ts";
-import { eventsOf } from "../calls/events.ts";
+import { eventsOf } from "../calls/outcome.ts";
 
 /** A request over HTTP, and its answer. */
 export interface Exchange {

@@ -2,7 +2,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import { deliveryNotFound } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
-import { shownStatus } from "./payload.ts";
+import { shownStatus } from "./sender.ts";
 import type { DeliveryRepository, DeliveryRow } from "./repository.ts";
 import type { DeliverySearch, WebhookDelivery } from "./schemas.ts";
 
