@@ -11,34 +11,34 @@ import { unavailable } from "../platform/domain/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import type { Logger } from "../platform/lib/logger.ts";
 import type { ServerMetrics } from "../platform/metrics/metrics.ts";
-import { refuseOwnWebhooks } from "./own-webhooks.ts";
-import type { RoutePlugin } from "./route-plugin.ts";
+import { refuseOwnWebhooks, type SiteCheck } from "./sites.ts";
+import type { AroundApi, RoutePlugin } from "./route-plugin.ts";
 import { callerGone } from "./caller-gone.ts";
 import type { HoldAccess } from "../access/reauthorization.ts";
-import type { AroundApi } from "./around.ts";
 import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./large-answers.ts";
 import type { Room } from "./room.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
 import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
-import { answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
+import { answerUnknownRoute, answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import type { FailedLogins } from "./limits/failed-logins.ts";
-import { limitConnections, serverOptionsOf, type ConnectionLimits } from "./limits/connections.ts";
+import {
+  answerBeforeClosing,
+  limitConnections,
+  serverOptionsOf,
+  trackOpenAnswers,
+  type ConnectionLimits,
+} from "./open-answers.ts";
 import { limitOwnRoutes, limitRequests } from "./limits/limit-requests.ts";
-import { trackOpenAnswers } from "./open-answers.ts";
-import { offerConfigurableHeaders } from "./header-choice.ts";
-import { logRequests } from "./request-lines.ts";
+import { logRequests, offerConfigurableHeaders } from "./header-choice.ts";
 import { createRewriteUrl, nameMountPrefix } from "./mount-prefix.ts";
 import { markOpenRoutes, opennessOf } from "./open-routes.ts";
 import type { HttpRules } from "../graphs/project/http.ts";
 import { describeApi } from "./openapi.ts";
 import type { ApiSecurity } from "./sign-in.ts";
-import type { SiteCheck } from "./sites.ts";
 import { traceRequests } from "./traced-requests.ts";
-import { answerOtherMethods } from "./other-methods.ts";
 import { validatorCompiler } from "./validation.ts";
-import { answerBeforeClosing } from "./unanswered.ts";
 import { acceptWebSockets, endRefusedSocket } from "./websockets.ts";
 
 export interface AppOptions {
@@ -182,7 +182,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   // Response schemas are documentation only, because services build answers from the same types.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
   app.setErrorHandler(answerError);
-  answerOtherMethods(app);
+  app.setNotFoundHandler((request, reply) => answerUnknownRoute(request, reply));
 
   markOpenRoutes(app);
   nameMountPrefix(app, mountPrefix);

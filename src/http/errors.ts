@@ -166,20 +166,9 @@ const DETAIL_AT_MOST = 2_000;
 /** In characters. */
 const PATH_AT_MOST = 200;
 
-/** `methods`: of the routes with this path. */
-export const answerUnknownRoute = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  methods: readonly string[] = [],
-): void => {
+export const answerUnknownRoute = (request: FastifyRequest, reply: FastifyReply): void => {
   const path = request.originalUrl.split("?")[0]?.slice(0, PATH_AT_MOST);
-  const sentence = `There is no route ${request.method} ${path}`;
-  if (methods.length === 0) return void reply.code(404).send({ detail: `${sentence}.` });
-  const allowed = methods.join(", ");
-  void reply
-    .code(405)
-    .header("allow", allowed)
-    .send({ detail: `${sentence}; this path takes ${allowed}.` });
+  void reply.code(404).send({ detail: `There is no route ${request.method} ${path}.` });
 };
 
 /** Refusals of Node's HTTP parser, by code. */

@@ -2,9 +2,12 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingHttpHeaders } from "node:http";
 import type { HeaderChoice } from "../graphs/project/headers.ts";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
+import { boundedText } from "../platform/lib/log-fields.ts";
+import type { Logger } from "../platform/lib/logger.ts";
+import { opennessOf } from "./open-routes.ts";
 
 export type ChosenHeaders = Record<string, string>;
-export type ChooseHeaders = (headers: IncomingHttpHeaders) => ChosenHeaders | undefined;
+type ChooseHeaders = (headers: IncomingHttpHeaders) => ChosenHeaders | undefined;
 
 /** Headers that runs get in their configuration by default, as in the hosted service. */
 export const USUAL_CONFIGURABLE: HeaderChoice = { includes: ["x-*", "user-agent"], excludes: [] };
@@ -95,5 +98,37 @@ export const offerConfigurableHeaders = (app: FastifyInstance, choice: HeaderCho
   const choose = headerChooser(choice, USUAL_CONFIGURABLE);
   app.decorateRequest("configurableHeaders", function configurableHeaders(this: FastifyRequest) {
     return choose?.(this.raw.headers);
+  });
+};
+
+/** In characters. */
+const LOGGED_VALUE_AT_MOST = 500;
+const LOGGED_PATH_AT_MOST = 500;
+
+/**
+ * Logs nothing without `http.logging_headers`, because a line costs as much as an answer. Omits the query, which may
+ * hold a key.
+ */
+export const logRequests = (app: FastifyInstance, logger: Logger, choice: HeaderChoice | undefined): void => {
+  const choose = headerChooser(choice, undefined);
+  if (choose === undefined) return;
+  const fieldsOf = (request: FastifyRequest): ChosenHeaders | undefined => {
+    const chosen = choose(request.raw.headers);
+    if (chosen === undefined) return undefined;
+    return Object.fromEntries(
+      Object.entries(chosen).map(([name, value]) => [name, boundedText(value, LOGGED_VALUE_AT_MOST)]),
+    );
+  };
+  app.addHook("onResponse", (request, reply, done) => {
+    // Probes come every few seconds.
+    if (opennessOf(request) !== "probe") {
+      const { method, originalUrl } = request;
+      const path = boundedText(originalUrl.split("?")[0] ?? "", LOGGED_PATH_AT_MOST);
+      const ms = Math.round(reply.elapsedTime);
+      // Not `headers`, which the logger removes (platform/lib/logger.ts).
+      const fields = { method, path, status: reply.statusCode, ms, request_headers: fieldsOf(request) };
+      logger.info({ reqId: request.id, ...fields }, "a request was answered");
+    }
+    done();
   });
 };

@@ -21,7 +21,7 @@ const GONE_AFTER: Record<Kind, number> = {
   idle: 72, // KEEP_ALIVE_SECONDS
   "slow headers": 20, // headersTimeoutSeconds
   "slow bodies": 60, // requestTimeoutSeconds
-  "slow readers": 60, // src/http/limits/connections.ts
+  "slow readers": 60, // src/http/open-answers.ts
 };
 const LOOKS_SECONDS = 25;
 const PATIENCE_MS = 120_000;

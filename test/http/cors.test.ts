@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { originsOf } from "../../src/http/origins.ts";
+import { originsOf } from "../../src/http/sites.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import { corsRulesOf, corsSchema, corsWarning } from "../../src/graphs/project/cors.ts";
 import { aBareApp } from "../helpers/parts.ts";

@@ -44,9 +44,6 @@ const routes: RoutePlugin = async (app) => {
   app.post<{ Body: { name: string } }>("/missing", async ({ body }) => {
     throw assistantNotFound(body.name);
   });
-  app.post("/things/:id", async () => ({}));
-  app.post("/things/:id/do::it", async () => ({}));
-  app.get("/files/*", async () => ({}));
   app.post("/sentences", { schema: { body: sentences } }, async () => ({}));
   app.get("/boom", async () => {
     throw new Error(SECRET);
@@ -159,23 +156,10 @@ test("an unknown route causes a 404 that names it", async () => {
   expect(long.body.detail.length).toBeLessThan(300);
 });
 
-test.each([
-  ["PUT", "/query", "GET, HEAD"],
-  ["PUT", "/query/?yes=1", "GET, HEAD"],
-  ["DELETE", "/things/1", "GET, HEAD, POST"],
-  ["PURGE", "/names/a%2Fb", "GET, HEAD"],
-  ["GET", "/things/1/do:it", "POST"],
-  ["PUT", "/files/a/b", "GET, HEAD"],
-])(
-  "another method of a known path causes a 405 that names the possible ones: %s %s",
-  async (method, path, allow) => {
-    const answer = await sendRaw(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1\.1 405 /);
-    expect(answer).toContain(`\r\nallow: ${allow}\r\n`);
-    const asked = path.split("?")[0];
-    expect(answer).toContain(`{"detail":"There is no route ${method} ${asked}; this path takes ${allow}."}`);
-  },
-);
+test("another method of a known path causes a 404, too", async () => {
+  const answer = await server.client.put("/query");
+  expect([answer.status, answer.body]).toEqual([404, { detail: "There is no route PUT /query." }]);
+});
 
 test.each([
   ["/query", 200],

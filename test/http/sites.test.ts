@@ -1,7 +1,6 @@
 import { request as send } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { allowedOrigins } from "../../src/http/origins.ts";
-import { createSiteCheck } from "../../src/http/sites.ts";
+import { allowedOrigins, createSiteCheck } from "../../src/http/sites.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { listeningLogger } from "../helpers/parts.ts";
 

@@ -1,15 +1,213 @@
-import type { ThreadloomError } from "../../platform/domain/errors.ts";
-import { tooMany } from "../../platform/domain/errors.ts";
-import {
-  createCounting,
-  type CountedCaller,
-  type CountedRequest,
-  type CountingOptions,
-} from "./counted-callers.ts";
-import { createOpenStreams } from "./open-streams.ts";
-import { createRefusals, type RefusedCounts, type Refusals } from "./refusals.ts";
-import { CLASS_NOUNS, RATE_CLASSES, type RateClass } from "./rate-classes.ts";
+import ipaddr from "ipaddr.js";
+import { callerName, type Caller } from "../../access/caller.ts";
+import { tooMany, type ThreadloomError } from "../../platform/domain/errors.ts";
+import type { RouteOptions } from "fastify";
+import { LRUCache } from "lru-cache";
+import { boundedText } from "../../platform/lib/log-fields.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
 import { createTokenBuckets, type Balance, type TokenBuckets } from "./token-buckets.ts";
+
+/** A caller with its own limits. `times` multiplies them: an API key stands for an application with many users. */
+export interface CountedCaller {
+  name: string;
+  times: number;
+}
+
+/** `ip`: the address of the caller, or of the last proxy that is not trusted. */
+export interface CountedRequest {
+  caller: Caller;
+  ip: string;
+}
+
+interface CountingOptions {
+  keyFactor: number;
+  /** Whether callers without a name are distinguished by address. */
+  countsAddresses: boolean;
+}
+
+/** Uses no parser, because a server without keys calls this for each request. */
+const isLoopback = (ip: string): boolean =>
+  ip.startsWith("127.") || ip === "::1" || ip.startsWith("::ffff:127.");
+
+/** An IPv6 address is reduced to its first 64 bits, because one network owns the other half. */
+const networkOf = (ip: string): string => {
+  if (!ipaddr.isValid(ip)) return ip;
+  const address = ipaddr.process(ip);
+  if (address.kind() === "ipv4") return address.toString();
+  return `${(address as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(":")}::/64`;
+};
+
+/** Undefined for loopback addresses, which are not counted. */
+export const addressNameOf = (ip: string): string | undefined =>
+  isLoopback(ip) ? undefined : `address:${networkOf(ip)}`;
+
+/** Undefined means not limited: on loopback, or if the address of a proxy would stand for all callers. */
+const createCounting =
+  ({ keyFactor, countsAddresses }: CountingOptions) =>
+  ({ caller, ip }: CountedRequest): CountedCaller | undefined => {
+    const name = callerName(caller);
+    if (name !== undefined) return { name, times: caller.kind === "key" ? keyFactor : 1 };
+    const address = countsAddresses ? addressNameOf(ip) : undefined;
+    return address === undefined ? undefined : { name: address, times: 1 };
+  };
+
+/** Counts streams, WebSockets, their subscriptions, and requests that wait for a run. */
+interface OpenStreams {
+  readonly active: number;
+  /** Returns a function that ends the stream and may be called repeatedly. Throws `tooMany`. */
+  open(caller: CountedCaller | undefined): () => void;
+}
+
+/** A guess: most streams end within seconds. */
+const RETRY_SECONDS = 5;
+
+/** `perCaller`: for a caller with `times` 1; 0 means no limit. `inAll`: for this process. */
+const createOpenStreams = ({ perCaller, inAll }: { perCaller: number; inAll: number }): OpenStreams => {
+  let active = 0;
+  /** Holds only callers with open streams. */
+  const byCaller = new Map<string, number>();
+
+  return {
+    get active() {
+      return active;
+    },
+
+    open(caller) {
+      if (active >= inAll) {
+        throw tooMany("This server has as many streams and waiting requests open as it can.", RETRY_SECONDS);
+      }
+      const name = perCaller === 0 ? undefined : caller?.name;
+      if (caller !== undefined && name !== undefined) {
+        const mine = byCaller.get(name) ?? 0;
+        const atMost = perCaller * caller.times;
+        if (mine >= atMost) {
+          throw tooMany(
+            `At most ${atMost} streams, WebSockets and waiting requests of one caller are open at once; close one first.`,
+            RETRY_SECONDS,
+          );
+        }
+        byCaller.set(name, mine + 1);
+      }
+      active += 1;
+      let isOpen = true;
+      return () => {
+        if (!isOpen) return;
+        isOpen = false;
+        active -= 1;
+        if (name === undefined) return;
+        const others = (byCaller.get(name) ?? 1) - 1;
+        if (others === 0) byCaller.delete(name);
+        else byCaller.set(name, others);
+      };
+    },
+  };
+};
+
+const RATE_CLASSES = ["reads", "searches", "writes", "runs", "streams"] as const;
+export type RateClass = (typeof RATE_CLASSES)[number];
+
+const CLASS_NOUNS: Readonly<Record<RateClass, string>> = {
+  reads: "reading requests",
+  searches: "searches",
+  writes: "changing requests",
+  runs: "new runs",
+  streams: "new streams",
+};
+
+type Route = Pick<RouteOptions, "method" | "config" | "sse">;
+
+export const isLong = ({ config, sse }: Route): boolean =>
+  Boolean(sse) || config?.webSocket === true || config?.waits === true;
+
+/**
+ * Null: not counted. Routes set `rate` only if the class does not follow from the method: load balancers call `/ok`,
+ * which must never be refused.
+ */
+export const rateClassOf = (route: Route): RateClass | null => {
+  const { method, config } = route;
+  if (config?.rate !== undefined) return config.rate;
+  if (method === "OPTIONS") return null;
+  if (isLong(route)) return "streams";
+  if (method === "GET" || method === "HEAD") return "reads";
+  return config?.isRead === true ? "searches" : "writes";
+};
+
+const LIMITS = [
+  ...RATE_CLASSES,
+  "open_streams",
+  "connections",
+  "failed_logins",
+  "pending_runs",
+  "cron_runs",
+] as const;
+type Limit = (typeof LIMITS)[number];
+
+/** Refusals since the process started. */
+type RefusedCounts = Record<Limit, number>;
+
+export interface Refusals {
+  /** `name`: kind and name, as in `CountedCaller` (`user:ann`). Undefined: an unknown caller. */
+  note(limit: Limit, name?: string): void;
+  figures(): Readonly<RefusedCounts>;
+}
+
+interface RefusalOptions {
+  logger?: Pick<Logger, "warn"> | undefined;
+  /** Formats the name of a user for the log. Default: unchanged. */
+  shownUser?: ((name: string) => string) | undefined;
+  now?: () => number;
+}
+
+/** The database gives digests as caller names of these limits. */
+const DIGESTED: ReadonlySet<Limit> = new Set(["pending_runs", "cron_runs"]);
+/** Per caller and limit. */
+const LOG_EVERY_MS = 60_000;
+/** Per minute and for all callers, because a caller with thousands of addresses must not fill the log. */
+const LINES_AT_MOST = 60;
+const KNOWN_AT_MOST = 1_000;
+const NAME_AT_MOST = 200;
+
+export const createRefusals = ({
+  logger,
+  shownUser = (name) => name,
+  now = () => performance.now(),
+}: RefusalOptions = {}): Refusals => {
+  const counts = Object.fromEntries(LIMITS.map((limit) => [limit, 0])) as RefusedCounts;
+  const known = new LRUCache<string, { at: number; suppressed: number }>({ max: KNOWN_AT_MOST });
+  let minuteBegan = Number.NEGATIVE_INFINITY;
+  let lines = 0;
+
+  const log = (limit: Limit, name: string | undefined): void => {
+    const time = now();
+    const key = `${limit} ${name ?? ""}`.slice(0, NAME_AT_MOST);
+    const before = known.peek(key);
+    if (before !== undefined && time - before.at < LOG_EVERY_MS) {
+      before.suppressed += 1;
+      return;
+    }
+    if (time - minuteBegan >= LOG_EVERY_MS) [minuteBegan, lines] = [time, 0];
+    if (lines >= LINES_AT_MOST) return;
+    lines += 1;
+    known.set(key, { at: time, suppressed: 0 });
+    const kind = name?.split(":", 1)[0];
+    const rest = name?.slice(name.indexOf(":") + 1) ?? "";
+    const shown = kind === "user" && !DIGESTED.has(limit) ? shownUser(rest) : rest;
+    const who = name === undefined ? {} : { caller_kind: kind, caller: boundedText(shown, NAME_AT_MOST) };
+    const others = before === undefined || before.suppressed === 0 ? {} : { others_since: before.suppressed };
+    logger?.warn({ limit, ...who, ...others }, "a caller is refused at a limit; logged once a minute");
+  };
+
+  return {
+    note(limit, name) {
+      counts[limit] += 1;
+      log(limit, name);
+    },
+    figures: () => ({ ...counts }),
+  };
+};
 
 export interface CallerLimitOptions extends CountingOptions {
   /** Per user or address; 0 means no limit. */

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { LRUCache } from "lru-cache";
 import { HandlerRefusal, ThreadloomError, tooMany } from "../../platform/domain/errors.ts";
-import { addressNameOf } from "./counted-callers.ts";
-import type { Refusals } from "./refusals.ts";
+import { addressNameOf, type Refusals } from "./caller-limits.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
 
 export interface LoginRequest {

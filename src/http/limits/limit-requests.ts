@@ -1,8 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ANONYMOUS, type Caller } from "../../access/caller.ts";
-import type { CallerLimits, Spent } from "./caller-limits.ts";
-import type { CountedCaller, CountedRequest } from "./counted-callers.ts";
-import { isLong, rateClassOf, type RateClass } from "./rate-classes.ts";
+import {
+  isLong,
+  rateClassOf,
+  type CallerLimits,
+  type CountedCaller,
+  type CountedRequest,
+  type RateClass,
+  type Spent,
+} from "./caller-limits.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { OWN_WEBHOOK_HEADER } from "../../http/own-webhooks.ts";
+import { OWN_WEBHOOK_HEADER } from "../../http/sites.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { SEND_SECONDS_AT_MOST, type SendResult } from "../../engine/outbox/dispatcher.ts";
 import type { SentWebhook } from "../../engine/outbox/deliveries.ts";

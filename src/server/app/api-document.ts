@@ -1,6 +1,6 @@
 import { createReadRoom } from "../../http/large-answers.ts";
 import { createApp } from "../../http/app.ts";
-import { originsOf } from "../../http/origins.ts";
+import { originsOf } from "../../http/sites.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { ANONYMOUS } from "../../access/caller.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";

@@ -1,9 +1,13 @@
 import type { Config } from "../../platform/config/config.ts";
 import type { Encryption } from "../../platform/database/database.ts";
-import { createCallerLimits, type CallerLimits } from "../../http/limits/caller-limits.ts";
-import { createRefusals, type Refusals } from "../../http/limits/refusals.ts";
+import {
+  createCallerLimits,
+  createRefusals,
+  type CallerLimits,
+  type Refusals,
+} from "../../http/limits/caller-limits.ts";
 import { createFailedLogins, type FailedLogins } from "../../http/limits/failed-logins.ts";
-import type { ConnectionLimits } from "../../http/limits/connections.ts";
+import type { ConnectionLimits } from "../../http/open-answers.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { countedName, userDigest } from "../../engine/queue/counted-as.ts";
 import type { PendingLimitOptions } from "../../api/runs/creation/pending-limits.ts";

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { once } from "node:events";
 import type { Caller } from "../../access/caller.ts";
 import { callerGone } from "../../http/caller-gone.ts";
-import type { AroundApi } from "../../http/around.ts";
+import type { AroundApi } from "../../http/route-plugin.ts";
 import { answerUnknownRoute } from "../../http/errors.ts";
 import { isOutside } from "../../http/mount-prefix.ts";
 import { opennessOf } from "../../http/open-routes.ts";

@@ -5,7 +5,7 @@ import request from "supertest";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { createApp } from "../../../src/http/app.ts";
-import { allowedOrigins } from "../../../src/http/origins.ts";
+import { allowedOrigins } from "../../../src/http/sites.ts";
 import { createStoreRoutes } from "../../../src/api/store/routes.ts";
 import { CONNECTION_LIMITS } from "../../helpers/parts.ts";
 import { logger, openStore, type OpenStore } from "./open-store.ts";

@@ -11,7 +11,7 @@ import { loadGraphs, type Graphs } from "../../../src/graphs/graphs.ts";
 import type { RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { createApp } from "../../../src/http/app.ts";
-import { allowedOrigins } from "../../../src/http/origins.ts";
+import { allowedOrigins } from "../../../src/http/sites.ts";
 import { createThreadRoutes } from "../../../src/api/threads/routes.ts";
 import { createThreadService, type ThreadService } from "../../../src/api/threads/service.ts";
 import { authorize } from "../../helpers/access.ts";

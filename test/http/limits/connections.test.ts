@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import type { ConnectionLimits } from "../../../src/http/limits/connections.ts";
+import type { ConnectionLimits } from "../../../src/http/open-answers.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { aBareApp } from "../../helpers/parts.ts";
 

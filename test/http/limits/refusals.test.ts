@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createFailedLogins } from "../../../src/http/limits/failed-logins.ts";
-import { createRefusals } from "../../../src/http/limits/refusals.ts";
+import { createRefusals } from "../../../src/http/limits/caller-limits.ts";
 import { unauthenticated } from "../../../src/platform/domain/errors.ts";
 import { createPendingLimits } from "../../../src/api/runs/creation/pending-limits.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
