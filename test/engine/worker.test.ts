@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Drained } from "../../src/engine/worker/closing.ts";
+import type { Drained } from "../../src/engine/worker/worker.ts";
 import { aRun, aWorker, ending, opened, settled } from "./worker-in-memory.ts";
 
 /** Slots, and owned or lost runs, in moments at which a whole server cannot be paused. */

@@ -191,14 +191,7 @@ export const TARGETS: readonly Target[] = [
   ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),
   ...code(["engine/attempt/execution", "engine/attempt/conclusion"], ["engine/execution", ...EXECUTION]),
   ...code(
-    [
-      "engine/worker/worker",
-      "engine/worker/claims",
-      "engine/worker/runs-in-hand",
-      "engine/worker/adoption",
-      "engine/worker/waiters-elsewhere",
-      "engine/worker/closing",
-    ],
+    ["engine/worker/worker", "engine/worker/claims", "engine/worker/runs-in-hand"],
     ["engine/worker", ...EXECUTION],
   ),
   ...code(["engine/recovery"], ["engine/recovery", "engine/lost-workers", "engine/leases", "engine/alone"]),
