@@ -6,7 +6,7 @@ import {
   storableValue,
 } from "../platform/domain/json-schemas.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
-import { TTL_MINUTES_AT_MOST } from "../graphs/project/thread-expiry.ts";
+import { TTL_MINUTES_AT_MOST } from "../graphs/project/expiry.ts";
 
 /**
  * The `value` of each event for handlers, as in the SDK's `AuthEventValueMap`. Events that store metadata always have

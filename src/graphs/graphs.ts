@@ -1,22 +1,9 @@
 import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
-import type { ProjectKeys } from "../platform/config/project-keys.ts";
-import { graphNotFound, invalid } from "../platform/domain/errors.ts";
-import type { WithoutContents } from "../platform/lib/contents.ts";
-import type { JsonObject } from "../platform/lib/json.ts";
 import type { Logger } from "../platform/lib/logger.ts";
-import { untilAborted } from "../platform/lib/until-aborted.ts";
-import { GraphLoadError, messageOf, readGraphConfig, type GraphEntry } from "./project/langgraph-json.ts";
-import type { ClassedSaver } from "../state/checkpoints/types.ts";
-import type { ValueClasses } from "../state/values/classes.ts";
-import { createCopyFinder, type LangGraphCopy } from "./langgraph-copy.ts";
-import type { ChosenTracer } from "./langsmith.ts";
-import { drawGraph, type GraphDrawing } from "./drawing.ts";
-import { placeText } from "./error-place.ts";
-import { createDescriptions, NO_SOURCE, type GraphDescription } from "./descriptions.ts";
+import { type GraphEntry, GraphLoadError, messageOf, readGraphConfig } from "./project/langgraph-json.ts";
 import { graphSchemas, isDeclaredByTypes, type GraphSchemas } from "./json-schemas.ts";
-import { watchLoading } from "./late-loading.ts";
-import { createModuleLoader } from "./modules.ts";
 import {
+  type RunnableGraph,
   boundCopy,
   outputKeysOf,
   runtimeFor,
@@ -24,10 +11,128 @@ import {
   type AccessContext,
   type GraphBindings,
   type GraphConfiguration,
-  type RunnableGraph,
   type ServerRuntime,
 } from "./runnable-graph.ts";
 import type { GraphSourceSchemas, SourceReader } from "./source/source-schemas.ts";
+import type { ProjectKeys } from "../platform/config/project-keys.ts";
+import { graphNotFound, invalid } from "../platform/domain/errors.ts";
+import type { WithoutContents } from "../platform/lib/contents.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import { untilAborted } from "../platform/lib/until-aborted.ts";
+import type { ClassedSaver } from "../state/checkpoints/types.ts";
+import type { ValueClasses } from "../state/values/classes.ts";
+import { createCopyFinder, type LangGraphCopy } from "./langgraph-copy.ts";
+import type { ChosenTracer } from "./langsmith.ts";
+import { drawGraph, type GraphDrawing } from "./drawing.ts";
+import { placeText } from "./error-place.ts";
+import { createModuleLoader } from "./modules.ts";
+
+const LATE_MS = 10_000;
+
+interface LoadingWatch {
+  logger: Logger;
+  /** Aborted: nobody waits for the graph any more. */
+  signal?: AbortSignal | undefined;
+  lateMs?: number | undefined;
+}
+
+/** Logs the graph's name, because a top-level `await` may never end. */
+export const watchLoading = async <Loaded>(
+  { id, file }: GraphEntry,
+  loading: Promise<Loaded>,
+  { logger, signal, lateMs = LATE_MS }: LoadingWatch,
+): Promise<Loaded> => {
+  const timer = setTimeout(() => {
+    if (signal?.aborted === true) return;
+    const after = `${lateMs / 1_000} seconds`;
+    logger.warn(
+      { graph_id: id, file },
+      `graph '${id}' has not finished loading after ${after}. Check whether its module awaits something that never comes.`,
+    );
+  }, lateMs).unref();
+  try {
+    return await loading;
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+export interface GraphDescription {
+  schemas: GraphSchemas;
+  /** See `outputKeysOf`. */
+  outputKeys: readonly string[] | undefined;
+}
+
+export const NO_SOURCE: GraphSourceSchemas = new Map();
+
+/** What callers learn of graphs. */
+export const createDescriptions = (source: SourceReader | undefined) => {
+  const kept = new Map<string, GraphSchemas>();
+
+  /** Undefined while unknown. */
+  const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
+    source === undefined ? NO_SOURCE : await source.of(id);
+
+  const marked = (schemas: GraphSchemas, fromSource: GraphSourceSchemas | undefined): GraphSchemas =>
+    fromSource === undefined && source?.isReading === true ? { ...schemas, provisional: true } : schemas;
+
+  return {
+    sourceOf,
+    marked,
+
+    /** `isKept`: the answer is the same each time. */
+    async schemasOf(
+      id: string,
+      graph: RunnableGraph,
+      { isKept }: { isKept: boolean },
+    ): Promise<GraphSchemas> {
+      const known = kept.get(id);
+      if (known) return known;
+      const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NO_SOURCE;
+      const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
+      if (isKept && fromSource !== undefined) kept.set(id, schemas);
+      return schemas;
+    },
+  };
+};
+
+export interface ReloadingGraphs extends Graphs {
+  /** An error keeps the current graphs. Changes `ids` in place, because other parts hold the list. */
+  reload(): Promise<void>;
+}
+
+/** @param load gets no edition the first time */
+export const createReloadingGraphs = async (
+  load: (edition: number | undefined) => Promise<Graphs>,
+): Promise<ReloadingGraphs> => {
+  let graphs = await load(undefined);
+  let edition = 1;
+  const ids = [...graphs.ids];
+  return {
+    ids,
+    has: (id) => graphs.has(id),
+    description: (id) => graphs.description(id),
+    isFactory: (id) => graphs.isFactory(id),
+    classesOf: (id) => graphs.classesOf(id),
+    tracerOf: (...asked) => graphs.tracerOf(...asked),
+    resolve: (...asked) => graphs.resolve(...asked),
+    schemas: (...asked) => graphs.schemas(...asked),
+    describe: (...asked) => graphs.describe(...asked),
+    readAhead: () => graphs.readAhead(),
+    declaredInput: (id) => graphs.declaredInput(id),
+    drawing: (...asked) => graphs.drawing(...asked),
+    subgraphs: (...asked) => graphs.subgraphs(...asked),
+    async reload() {
+      edition += 1;
+      const next = await load(edition);
+      const before = graphs;
+      graphs = next;
+      ids.splice(0, ids.length, ...next.ids);
+      await before.close();
+    },
+    close: () => graphs.close(),
+  };
+};
 
 /** Every method throws `graphNotFound` for an id that `langgraph.json` does not name. */
 export interface Graphs {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import {
   getInteropZodObjectShape,
@@ -6,12 +7,96 @@ import {
   isZodSchemaV4,
 } from "@langchain/core/utils/types";
 import { z } from "zod";
-import type { JsonObject } from "../platform/lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 import { ownField } from "../platform/lib/names.ts";
-import { messagesSchema } from "./message-schemas.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
-import { propertySchema, redirected, type Definitions } from "./schema-references.ts";
-import type { Properties, SourceSchemas } from "./source/extraction.ts";
+import type { Properties, SourceSchemas } from "./source/extraction-process.ts";
+
+export const messageSchema = (): JsonObject => ({
+  type: "object",
+  title: "Message",
+  properties: {
+    type: { type: "string", enum: ["human", "ai", "system", "developer", "tool", "function", "remove"] },
+    role: { type: "string", enum: ["user", "assistant", "system", "developer", "tool"] },
+    content: { anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }] },
+    id: { type: "string" },
+    name: { type: "string" },
+    tool_calls: { type: "array", items: { type: "object" } },
+    tool_call_id: { type: "string" },
+  },
+  required: ["content"],
+});
+
+/** Front ends recognise the list by LangGraph's key `langgraph_type`. */
+export const messagesSchema = (): JsonObject => ({
+  type: "array",
+  title: "Messages",
+  description: "A list of chat messages",
+  langgraph_type: "messages",
+  items: messageSchema(),
+});
+
+/** `$defs` of a document, by name. */
+export type Definitions = Map<string, JsonValue | undefined>;
+
+const stepTo = (name: string): string => encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"));
+
+/** References count from the document's root, so the definitions of a property move there. */
+export function propertySchema(key: string, schema: JsonObject, definitions: Definitions): JsonObject {
+  const { definitions: older, $defs: newer, ...property } = schema;
+  const own = Object.entries({ definitions: older, $defs: newer }).flatMap(([keyword, named]) =>
+    isJsonObject(named)
+      ? Object.entries(named as JsonObject).map(([name, made]) => ({ keyword, name, made }))
+      : [],
+  );
+  for (let copy = 1; ; copy += 1) {
+    const names = new Map(
+      own.map(({ keyword, name }) => {
+        // Zod numbers the types that have no name.
+        const given = name.replace(/^__schema/, `${key}_`);
+        return [`${keyword}/${name}`, copy === 1 ? given : `${given}_${copy}`];
+      }),
+    );
+    const moved = <Part extends JsonValue | undefined>(part: Part): Part =>
+      redirected(part, (reference) => {
+        const [, keyword = "", name = "", ...deeper] = reference.split("/");
+        const known = names.get(`${keyword}/${name}`);
+        return known === undefined
+          ? `#/properties/${stepTo(key)}${reference.slice(1)}`
+          : [`#/$defs/${stepTo(known)}`, ...deeper].join("/");
+      });
+    const added = own.map(
+      ({ keyword, name, made }) => [names.get(`${keyword}/${name}`) ?? name, moved(made)] as const,
+    );
+    // Two properties may have the same type, or two types of one name.
+    const areFree = added.every(
+      ([name, made]) => !definitions.has(name) || isDeepStrictEqual(definitions.get(name), made),
+    );
+    if (!areFree) continue;
+    for (const [name, made] of added) definitions.set(name, made);
+    return moved(property);
+  }
+}
+
+/** Changes each `$ref` to a place in the document. */
+export function redirected<Schema extends JsonValue | undefined>(
+  schema: Schema,
+  to: (reference: string) => string,
+): Schema;
+export function redirected(
+  schema: JsonValue | undefined,
+  to: (reference: string) => string,
+): JsonValue | undefined {
+  if (Array.isArray(schema)) return schema.map((item) => redirected(item, to));
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, item]) =>
+      key === "$ref" && typeof item === "string" && /^#(\/|$)/.test(item)
+        ? [key, to(item)]
+        : [key, redirected(item, to)],
+    ),
+  );
+}
 
 /** Each has `properties`, because front ends read its keys without a check. */
 export interface GraphSchemas {
@@ -199,7 +284,8 @@ function convert(schema: unknown, direction: Direction): JsonObject {
  */
 function withoutNothing(schema: JsonObject): JsonObject {
   const [first, second, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
-  if (!isObject(first) || !isObject(first.not) || !isObject(second) || more.length > 0) return schema;
+  if (!isJsonObject(first) || !isJsonObject(first.not) || !isJsonObject(second) || more.length > 0)
+    return schema;
   const { anyOf: _, ...rest } = schema;
   const place = "#/anyOf/1";
   return redirected({ ...rest, ...(second as JsonObject) }, (reference) =>

@@ -11,10 +11,8 @@ import {
 import { createLangSmith, type MakeTracer } from "./langsmith.ts";
 import { createRunTreesLazily } from "./lazy-run-trees.ts";
 import { giveChunks } from "./model-chunks.ts";
-import { traceModels } from "./trace/models.ts";
-import { traceNodes } from "./trace/nodes.ts";
+import { traceModels, traceNodes, traceTools } from "./trace/patches.ts";
 import { currentConfigIn } from "./trace/scope.ts";
-import { traceTools } from "./trace/tools.ts";
 
 const LANGGRAPH = "@langchain/langgraph";
 const PREGEL = "@langchain/langgraph/pregel";

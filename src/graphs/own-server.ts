@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { logOrigin } from "./log-origin.ts";
+import { logOrigin } from "./logging.ts";
 
 /** All copies of the SDK read these keys of `globalThis` for `new Client()` without an `apiUrl`. */
 const SDK_FETCH = Symbol.for("langgraph_api:fetch");

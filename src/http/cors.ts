@@ -1,6 +1,6 @@
 import cors from "@fastify/cors";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { CorsRules } from "../graphs/project/cors.ts";
+import type { CorsRules } from "../graphs/project/http.ts";
 import type { AllowedOrigins } from "./sites.ts";
 
 /** Response headers that pages may read. Without them the SDK cannot learn a run's id or a page's total. */

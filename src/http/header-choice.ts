@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { IncomingHttpHeaders } from "node:http";
-import type { HeaderChoice } from "../graphs/project/headers.ts";
+import type { HeaderChoice } from "../graphs/project/http.ts";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 import { boundedText } from "../platform/lib/log-fields.ts";
 import type { Logger } from "../platform/lib/logger.ts";

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { CorsRules } from "../graphs/project/cors.ts";
+import type { CorsRules } from "../graphs/project/http.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import { forbidden } from "../platform/domain/errors.ts";
 import type { Logger } from "../platform/lib/logger.ts";

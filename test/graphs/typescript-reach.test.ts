@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { reachesTypeScript } from "../../src/graphs/typescript-reach.ts";
+import { reachesTypeScript } from "../../src/graphs/modules.ts";
 
 const folders: string[] = [];
 

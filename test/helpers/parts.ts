@@ -1,4 +1,4 @@
-import { corsRulesOf, corsSchema } from "../../src/graphs/project/cors.ts";
+import { corsRulesOf, corsSchema } from "../../src/graphs/project/http.ts";
 import { createReadRoom } from "../../src/http/large-answers.ts";
 import { fileURLToPath } from "node:url";
 import { Writable } from "node:stream";

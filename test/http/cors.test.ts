@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { originsOf } from "../../src/http/sites.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
-import { corsRulesOf, corsSchema, corsWarning } from "../../src/graphs/project/cors.ts";
+import { corsRulesOf, corsSchema, corsWarning } from "../../src/graphs/project/http.ts";
 import { aBareApp } from "../helpers/parts.ts";
 
 const STUDIO = "https://smith.langchain.com";

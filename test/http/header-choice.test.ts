@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { headerChooser, USUAL_CONFIGURABLE } from "../../src/http/header-choice.ts";
-import { headerChoiceOf, headersSchema } from "../../src/graphs/project/headers.ts";
+import { headerChoiceOf, headersSchema } from "../../src/graphs/project/http.ts";
 
 const HEADERS = {
   host: "here",

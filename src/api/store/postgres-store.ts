@@ -16,7 +16,7 @@ import { invalid } from "../../platform/domain/errors.ts";
 import { storableObject } from "../../platform/domain/json-schemas.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { keyComplaint, namespaceComplaint, textComplaint } from "./schemas.ts";
-import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
+import type { StoreExpiry } from "../../graphs/project/expiry.ts";
 import { filterConditions } from "./statements.ts";
 import type { ItemQuery, Items, ItemToStore } from "./items.ts";
 import type { FoundItem, ItemRead, NamespaceSearch, StoreRepository } from "./repository.ts";

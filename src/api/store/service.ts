@@ -14,7 +14,7 @@ import {
 } from "./schemas.ts";
 import { invalid } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
-import type { StoreExpiry } from "../../graphs/project/item-expiry.ts";
+import type { StoreExpiry } from "../../graphs/project/expiry.ts";
 import { filterConditions } from "./statements.ts";
 import type { Items } from "./items.ts";
 import type { FoundItem, NamespaceMatch, StoreRepository } from "./repository.ts";

@@ -7,7 +7,7 @@ import { hasRoomForMetadata } from "../../platform/database/merging.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../graphs/project/expiry.ts";
 import {
   EVERY_LONG_PART,
   type LongColumn,

@@ -19,7 +19,7 @@ import {
   uuid,
 } from "../../platform/domain/json-schemas.ts";
 import { searchFilter, storableFilter } from "../../platform/domain/search-filter.ts";
-import { TTL_MINUTES_AT_MOST } from "../../graphs/project/thread-expiry.ts";
+import { TTL_MINUTES_AT_MOST } from "../../graphs/project/expiry.ts";
 
 export const THREAD_FIELDS = [
   "thread_id",

@@ -7,7 +7,7 @@ import type { Graphs } from "../../graphs/graphs.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { RunEnd } from "../../engine/queue/attempts.ts";
 import type { RunEnds } from "../../engine/queue/ending.ts";
-import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../graphs/project/expiry.ts";
 import { createRecordService } from "./records/service.ts";
 import { createThreadRepository } from "./repository.ts";
 import { createSearchService } from "./search/service.ts";

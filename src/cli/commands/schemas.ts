@@ -5,7 +5,7 @@ import { cacheFolderOf, createExtractionCache } from "../../graphs/source/cache.
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { startExtraction } from "../../graphs/source/extraction-process.ts";
 import { requestOf } from "../../graphs/source/source-schemas.ts";
-import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
+import { TYPESCRIPT } from "../../graphs/modules.ts";
 import { graphConfigFileOf } from "../../platform/config/resolve.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";

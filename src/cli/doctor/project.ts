@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { JsonFileError } from "../../graphs/project/json-file.ts";
 import { canReadTypes } from "../../graphs/source/compiler.ts";
-import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
+import { TYPESCRIPT } from "../../graphs/modules.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { fail, info, ok, warn, type Check } from "./checks.ts";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
-import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
+import { TYPESCRIPT } from "../../graphs/modules.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "../../graphs/project/json-file.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";

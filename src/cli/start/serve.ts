@@ -86,8 +86,8 @@ const open = async (
   const [database, module, logging, printing] = await Promise.allSettled([
     startPostgres(),
     import("../../server/app/compose.ts"),
-    import("../../graphs/sdk-logger.ts"),
-    import("../../graphs/console.ts"),
+    import("../../graphs/logging.ts"),
+    import("../../graphs/logging.ts"),
   ]);
   if (database.status === "rejected") throw database.reason;
   if (module.status === "rejected") throw module.reason;

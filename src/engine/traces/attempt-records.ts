@@ -1,6 +1,5 @@
-import type { SlowestNode, TraceRecords } from "../../graphs/trace/recorder.ts";
+import { type SlowestNode, type TraceRecords, UsageSums } from "../../graphs/trace/recorder.ts";
 import type { ModelUsage } from "../../graphs/trace/scope.ts";
-import { UsageSums } from "../../graphs/trace/usage-sums.ts";
 import { logFailure } from "../../platform/database/outages.ts";
 import { retryPassing, unlessAlwaysCancelled } from "../../platform/database/passing-faults.ts";
 import type { ServerMetrics } from "../../platform/metrics/metrics.ts";

@@ -1,6 +1,40 @@
 import { z } from "zod";
-import { DEFAULT_EXPIRY, type StoreExpiry } from "./item-expiry.ts";
-import { DEFAULT_THREAD_EXPIRY, type ThreadExpiry } from "./thread-expiry.ts";
+
+export interface ThreadTtl {
+  minutes: number;
+  strategy: "delete" | "keep_latest";
+}
+
+/** A hundred years. */
+export const TTL_MINUTES_AT_MOST = 52_560_000;
+
+/** The server's default. */
+export interface ThreadExpiry {
+  /** Undefined: threads never expire by default. */
+  defaultTtl: ThreadTtl | undefined;
+  sweepIntervalMinutes: number;
+  /** Undefined: all expired threads. */
+  threadsPerSweep: number | undefined;
+}
+
+/** Sweeps always run, because threads may have their own TTL. An empty sweep costs one index lookup. */
+export const DEFAULT_THREAD_EXPIRY: ThreadExpiry = {
+  defaultTtl: undefined,
+  sweepIntervalMinutes: 1,
+  threadsPerSweep: undefined,
+};
+
+export interface StoreExpiry {
+  /** Minutes after the last read or write; undefined for never. */
+  defaultMinutes: number | undefined;
+  /** Whether a read restarts the time. */
+  refreshOnRead: boolean;
+  /** Expired items are hidden before. */
+  sweepIntervalMinutes?: number | undefined;
+}
+
+/** LangGraph's default: only items with their own TTL expire, counted from their last read or write. */
+export const DEFAULT_EXPIRY: StoreExpiry = { defaultMinutes: undefined, refreshOnRead: true };
 
 /** A hundred years. */
 const MINUTES_AT_MOST = 52_560_000;

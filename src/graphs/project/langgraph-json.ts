@@ -2,17 +2,21 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { z } from "zod";
-import type { StoreExpiry } from "./item-expiry.ts";
-import type { ThreadExpiry } from "./thread-expiry.ts";
+import {
+  type StoreExpiry,
+  type ThreadExpiry,
+  checkpointerSchema,
+  storeExpiryOf,
+  storeTtlSchema,
+  threadExpiryOf,
+} from "./expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
 import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
 import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "./json-file.ts";
-import { keyWarning, reviewKeys } from "./known-keys.ts";
-import { withKeys } from "./keys-given.ts";
+import { keyWarning, reviewKeys, withKeys } from "./known-keys.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
-import { checkpointerSchema, storeExpiryOf, storeTtlSchema, threadExpiryOf } from "./expiry.ts";
 import { mcpConfigOf, mcpSchema, type McpConfig } from "./mcp.ts";
 import { usageConfigOf, usageSchema, type UsageConfig } from "./usage.ts";
 import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
 import ts from "typescript";
-import { packageFileOf } from "./origins.ts";
+import { packageFileOf } from "./cache.ts";
 
 /** A larger file is generated, and has no graph's types. */
 const FILE_BYTES_AT_MOST = 4_000_000;

@@ -3,8 +3,13 @@ import type { Logger } from "../../platform/lib/logger.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import { cacheFolderOf, createExtractionCache } from "./cache.ts";
-import { startExtraction, type ExtractionProcess } from "./extraction-process.ts";
-import type { Extraction, ExtractionRequest, SourceSchemas } from "./extraction.ts";
+import {
+  startExtraction,
+  type ExtractionProcess,
+  type Extraction,
+  type ExtractionRequest,
+  type SourceSchemas,
+} from "./extraction-process.ts";
 
 /** By namespace; `""` is the graph itself. */
 export type GraphSourceSchemas = ReadonlyMap<string, SourceSchemas>;

@@ -1,6 +1,6 @@
 import ts from "typescript";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
-import { messageSchema, messagesSchema } from "../message-schemas.ts";
+import { messageSchema, messagesSchema } from "../json-schemas.ts";
 import type { TypeFacts } from "./type-facts.ts";
 
 /** Deeper types become "anything": `type Nest<T> = { next: Nest<T[]> }` never ends or repeats. */

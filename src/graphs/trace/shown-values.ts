@@ -1,3 +1,38 @@
+import { errorForClients } from "../../platform/domain/error-for-clients.ts";
+import { frameOf } from "../error-place.ts";
+import type { SpanFields } from "./scope.ts";
+
+const MESSAGE_LENGTH_AT_MOST = 1_000;
+
+/** Clients see the place, so it does not name the folders of the server. */
+const FOLDERS_SHOWN = 3;
+
+const described = (thrown: unknown): SpanFields => {
+  const { error: type, message } = errorForClients(thrown);
+  const frame = frameOf(thrown);
+  return {
+    error: {
+      type: type.slice(0, 100).toWellFormed(),
+      message: message.slice(0, MESSAGE_LENGTH_AT_MOST).toWellFormed(),
+      ...(frame === undefined
+        ? {}
+        : {
+            at: `${frame.file.split("/").slice(-FOLDERS_SHOWN).join("/")}:${frame.line}:${frame.column ?? 1}`,
+          }),
+    },
+  };
+};
+
+/** `at`: the first place in the project's code: the end of `file:line:column`. Never throws. */
+export const errorFields = (thrown: unknown): SpanFields => {
+  try {
+    return described(thrown);
+  } catch {
+    // Reading a thrown value may throw; the graph must see what was thrown.
+    return { error: { type: "Error", message: "(can't be shown)" } };
+  }
+};
+
 const CHARACTERS_AT_MOST = 2_000;
 
 const cut = (text: string): string =>

@@ -1,6 +1,6 @@
 import type { Graphs } from "../../graphs/graphs.ts";
 import type { McpConfig } from "../../graphs/project/mcp.ts";
-import type { ThreadTtl } from "../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../graphs/project/expiry.ts";
 import type { CallService } from "../calls/service.ts";
 import { createCalling } from "./calling.ts";
 import type { AnswerMessage } from "./server.ts";

@@ -21,7 +21,7 @@ import { migrate } from "../../platform/database/migrate.ts";
 import { createMetrics } from "../../platform/metrics/metrics.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { openSignals } from "../../platform/database/signals.ts";
-import { loadGraphs, type LoadGraphsOptions, type Graphs } from "../../graphs/graphs.ts";
+import { loadGraphs, type LoadGraphsOptions, type Graphs, createReloadingGraphs } from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
 import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
@@ -37,7 +37,6 @@ import { createStoreRepository } from "../../api/store/repository.ts";
 import { openItems } from "../../api/store/semantic-search.ts";
 import { createStoreService } from "../../api/store/service.ts";
 import { openAccess } from "./auth.ts";
-import { createReloadingGraphs } from "../../graphs/reloading.ts";
 import { encryptionOf, objectStoreOf } from "../../platform/config/options.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isTelemetryOn } from "../../platform/telemetry/telemetry.ts";
@@ -46,7 +45,7 @@ import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { ModuleTrace } from "../../platform/lib/module-trace.ts";
 import { isDeclaredByTypes } from "../../graphs/json-schemas.ts";
-import { TYPESCRIPT } from "../../graphs/typescript-reach.ts";
+import { TYPESCRIPT } from "../../graphs/modules.ts";
 
 const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
 

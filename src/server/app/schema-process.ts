@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { extract } from "../../graphs/source/extract.ts";
-import type { ExtractionRequest } from "../../graphs/source/extraction.ts";
+import type { ExtractionRequest } from "../../graphs/source/extraction-process.ts";
 
 const WATCH = new URL("./main-process-watch.js", import.meta.url);
 const WATCH_LIMITS = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 };

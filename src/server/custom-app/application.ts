@@ -4,7 +4,7 @@ import { CallerGoneError, ThreadloomError } from "../../platform/domain/errors.t
 import type { Logger } from "../../platform/lib/logger.ts";
 import { createModuleLoader } from "../../graphs/modules.ts";
 import { GraphLoadError } from "../../graphs/project/langgraph-json.ts";
-import type { NamedExport } from "../../graphs/project/named-export.ts";
+import type { NamedExport } from "../../graphs/project/http.ts";
 
 /** The project brings its own Hono, of any version. */
 interface Context {

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { openDatabase, type Database } from "../../../src/platform/database/database.ts";
-import { DEFAULT_EXPIRY, type StoreExpiry } from "../../../src/graphs/project/item-expiry.ts";
+import { DEFAULT_EXPIRY, type StoreExpiry } from "../../../src/graphs/project/expiry.ts";
 import { createItems, type Items } from "../../../src/api/store/items.ts";
 import { PostgresStore } from "../../../src/api/store/postgres-store.ts";
 import { createStoreRepository, type StoreRepository } from "../../../src/api/store/repository.ts";

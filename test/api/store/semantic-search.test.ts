@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createEmbedder, type EmbeddingModel } from "../../../src/api/store/embedding.ts";
-import { DEFAULT_EXPIRY } from "../../../src/graphs/project/item-expiry.ts";
+import { DEFAULT_EXPIRY } from "../../../src/graphs/project/expiry.ts";
 import { createItems } from "../../../src/api/store/items.ts";
 import { PostgresStore } from "../../../src/api/store/postgres-store.ts";
 import { createStoreRepository } from "../../../src/api/store/repository.ts";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { createExtractionCache } from "../../../src/graphs/source/cache.ts";
-import { digestOf } from "../../../src/graphs/source/origins.ts";
+import { createExtractionCache, digestOf } from "../../../src/graphs/source/cache.ts";
 import {
   createSourceReader,
   requestOf,

@@ -4,7 +4,7 @@ import type { ClaimedRunRow, RunRow } from "../../../platform/database/tables.ts
 import { assistantNotFound, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
 import type { Execution } from "../../../engine/attempt/execution.ts";
 import type { Worker } from "../../../engine/worker/worker.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../../graphs/project/expiry.ts";
 import { createOnIdleThread } from "../../../engine/queue/sql/create-on-idle-thread.ts";
 import { createWithThread } from "../../../engine/queue/sql/create-with-thread.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";

@@ -7,7 +7,7 @@ import { metadataTooLarge } from "../../../platform/database/merging.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
 import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
 import type { TtlValue } from "../../../access/values.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../../graphs/project/expiry.ts";
 import { writeRecord, type ThreadRecordRow } from "../record.ts";
 import type { ThreadRepository } from "../repository.ts";
 import type { ThreadCreate, ThreadPatch } from "../schemas.ts";

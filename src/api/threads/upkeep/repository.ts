@@ -3,7 +3,7 @@ import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import { queriesOver } from "../../../platform/database/queries.ts";
 import type { Queryable, Records } from "../../../platform/database/database.ts";
 import { literal, statement } from "../../../platform/database/statement.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../../graphs/project/expiry.ts";
 
 /** Raw SQL for the CTE. The order prevents deadlocks between two deletions. */
 const DELETE_IDLE = statement(

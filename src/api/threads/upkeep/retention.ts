@@ -6,7 +6,7 @@ import type { Database } from "../../../platform/database/database.ts";
 import { logFailure } from "../../../platform/database/outages.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { startPeriodic } from "../../../platform/lib/periodic.ts";
-import type { ThreadExpiry } from "../../../graphs/project/thread-expiry.ts";
+import type { ThreadExpiry } from "../../../graphs/project/expiry.ts";
 import { deleteExpired, lockExpired, markPruned } from "./repository.ts";
 
 /*

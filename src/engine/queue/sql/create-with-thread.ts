@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { ClaimedRunRow, RunRow } from "../../../platform/database/tables.ts";
-import type { ThreadTtl } from "../../../graphs/project/thread-expiry.ts";
+import type { ThreadTtl } from "../../../graphs/project/expiry.ts";
 import { openRuns } from "../columns.ts";
 import {
   ASSISTANT_VISIBLE,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createSdkLogger } from "../../src/graphs/sdk-logger.ts";
+import { createSdkLogger } from "../../src/graphs/logging.ts";
 import { createLogger } from "../../src/platform/lib/logger.ts";
 
 test("a graph may log a value of any size: its form in the log line is small", () => {
