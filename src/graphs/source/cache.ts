@@ -5,13 +5,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { newId } from "../../platform/lib/ids.ts";
 import { ensureOwnFolder } from "../../platform/lib/own-folder.ts";
-import type { Extraction, ExtractionRequest } from "./extraction-process.ts";
-
-/**
- * Path and digest of each source file. A package.json stands for all files of its package, because its version changes
- * with them.
- */
-export type Origins = [file: string, digest: string][];
+import type { Extraction, ExtractionRequest, Origins } from "./extraction-process.ts";
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 

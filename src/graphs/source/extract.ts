@@ -1,9 +1,15 @@
 import ts from "typescript";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { messageOf } from "../project/langgraph-json.ts";
-import type { Extraction, ExtractionRequest, Properties, SourceSchemas } from "./extraction-process.ts";
+import type {
+  Extraction,
+  ExtractionRequest,
+  Properties,
+  SourceSchemas,
+  Origins,
+} from "./extraction-process.ts";
 import { createGraphTypes } from "./graph-types.ts";
-import { digestOf, packageFileOf, type Origins } from "./cache.ts";
+import { digestOf, packageFileOf } from "./cache.ts";
 import { openProject, typedFile } from "./program.ts";
 import { createSubgraphNodes } from "./subgraph-nodes.ts";
 import { TypeDocument } from "./type-document.ts";

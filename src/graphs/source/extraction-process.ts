@@ -2,7 +2,6 @@ import { fork, type ChildProcess } from "node:child_process";
 import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import type { Origins } from "./cache.ts";
 
 /** A JSON schema per key. Each is its own document, with recursive types in `definitions`. */
 export type Properties = Record<string, JsonObject>;
@@ -20,6 +19,12 @@ export interface ExtractionRequest {
   /** `file`: absolute. */
   entries: readonly { id: string; file: string; exportName: string }[];
 }
+
+/**
+ * Path and digest of each source file. A package.json stands for all files of its package, because its version changes
+ * with them.
+ */
+export type Origins = [file: string, digest: string][];
 
 /** JSON, to be sent between processes and cached. */
 export interface Extraction {
