@@ -77,7 +77,7 @@ const OF_THE_OPERATOR = [
   "platform/config/resolve.ts",
   "platform/config/run-options.ts",
   "cli/server-flags.ts",
-  "cli/start/warnings.ts",
+  "cli/start/starting.ts",
   "cli/dev/launch.ts",
   "cli/dev/server.ts",
   "cli/start/serve.ts",

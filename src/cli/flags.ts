@@ -1,4 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
+import { createLogger, type Logger } from "../platform/lib/logger.ts";
+import { prettyLines } from "../platform/lib/pretty-lines.ts";
+
+/** Lines for people: a command's results are on standard output. */
+export const commandLogger = (level: string, note: (text: string) => void): Logger =>
+  createLogger({ level, destination: prettyLines({ write: note }) });
 
 export const answeringJson = (command: Command): Command =>
   command.addOption(new Option("--json", "answer as JSON"));

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { databaseName } from "./banner.ts";
-import { commandLogger } from "./command-logger.ts";
+import { commandLogger } from "./flags.ts";
 import { encryptionOf, objectStoreOf, unusedDataWarning } from "../platform/config/options.ts";
 import {
   graphConfigFileOf,

@@ -1,13 +1,88 @@
 import { Command, InvalidArgumentError } from "commander";
 import { KEY_SCOPES, type KeyScope } from "../../access/caller.ts";
 import { isScope } from "../../access/keys/scopes.ts";
-import { createKeyRepository } from "../../access/keys/repository.ts";
+import { createKeyRepository, type KeyRecord } from "../../access/keys/repository.ts";
 import { createKeyService, type KeyService } from "../../access/keys/service.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import type { CommandSurroundings } from "./command.ts";
-import { createdText, jsonOf, listText } from "../keys/answers.ts";
-import { parseExpiry } from "../keys/expiry.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+
+export const jsonOf = (record: KeyRecord) => ({
+  id: record.key_id,
+  name: record.name,
+  scopes: record.scopes,
+  status: record.status,
+  created_at: timestamp(record.created_at),
+  expires_at: record.expires_at === null ? null : timestamp(record.expires_at),
+  last_used_at: record.last_used_at === null ? null : timestamp(record.last_used_at),
+  revoked_at: record.revoked_at === null ? null : timestamp(record.revoked_at),
+});
+
+const minute = (time: Date): string => `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+export const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): string =>
+  [
+    `The key '${name}' (${key_id}) has the scopes ${scopes.join(", ")} and ` +
+      `${expires_at === null ? "never expires" : `expires on ${minute(expires_at)}`}.`,
+    "It is shown this once: only its hash is stored. Servers know it within a second. Callers send it as the header X-Api-Key.",
+    "",
+  ].join("\n");
+
+/** Revoked keys keep a server closed, so a list without them must mention them. */
+export const listText = (records: readonly KeyRecord[], withRevoked: boolean): string => {
+  if (records.length === 0) {
+    return withRevoked
+      ? "There are no keys.\n"
+      : "There are no keys. Revoked ones, which keep a server closed, are listed with --all.\n";
+  }
+  const rows = [
+    ["ID", "NAME", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED"],
+    ...records.map((record) => [
+      record.key_id,
+      record.name,
+      record.scopes.join(","),
+      record.status,
+      minute(record.created_at),
+      record.expires_at === null ? "never" : minute(record.expires_at),
+      record.last_used_at === null ? "never" : minute(record.last_used_at),
+    ]),
+  ];
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join("  ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+};
+
+const SECONDS_OF: ReadonlyMap<string, number> = new Map([
+  ["m", 60],
+  ["h", 3_600],
+  ["d", 86_400],
+  ["w", 7 * 86_400],
+  ["y", 365 * 86_400],
+]);
+const DURATION = /^(\d{1,6})([mhdwy])$/;
+
+/**
+ * Seconds from now of a duration (`90m`, `12h`, `30d`, `2w`, `1y`) or an ISO 8601 time; undefined for `never`. @throws
+ * InvalidArgumentError
+ */
+export const parseExpiry = (text: string, now = new Date()): number | undefined => {
+  if (text === "never") return undefined;
+  const [, count, unit = ""] = DURATION.exec(text) ?? [];
+  if (count !== undefined) return Number(count) * (SECONDS_OF.get(unit) ?? 0);
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(time)) {
+    throw new InvalidArgumentError("Use a duration or a time: 90m, 12h, 30d, 2w, 1y, 2027-01-31, or never.");
+  }
+  return (time - now.getTime()) / 1_000;
+};
 
 const parseScopes = (text: string): KeyScope[] => {
   const scopes = text.split(",").map((scope) => scope.trim());

@@ -3,7 +3,7 @@ import pg from "pg";
 import { readMigrationStatus, type MigrationStatus } from "../../platform/database/migration-status.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { commandLogger } from "../command-logger.ts";
+import { commandLogger } from "../flags.ts";
 import {
   findOwnDatabase,
   onDatabase,

@@ -4,7 +4,7 @@ import { parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, mergeEnvironments } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { commandLogger } from "../command-logger.ts";
+import { commandLogger } from "../flags.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { CreateCommand } from "./command.ts";
 

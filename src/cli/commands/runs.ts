@@ -5,11 +5,20 @@ import { isJsonObject } from "../../platform/lib/json.ts";
 import { runExtract } from "../../api/runs/schemas.ts";
 import { trace as traceAnswer, type Trace } from "../../api/runs/traces/schemas.ts";
 import { fieldsText, printable, tableText } from "../printable.ts";
-import { durationText } from "../remote/duration.ts";
-import { forEachId, idsArgument } from "../remote/each.ts";
-import { listing, readListed, type ListFlags } from "../remote/listing.ts";
-import { idArgument, onServer, remoteServer, type RemoteServer, type ServerFlags } from "../remote/server.ts";
-import { tail } from "../remote/tail.ts";
+import {
+  durationText,
+  forEachId,
+  idArgument,
+  idsArgument,
+  listing,
+  onServer,
+  readListed,
+  remoteServer,
+  tail,
+  type ListFlags,
+  type RemoteServer,
+  type ServerFlags,
+} from "../remote/server.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `

@@ -4,10 +4,18 @@ import { StartError } from "../../platform/domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { storageAnswer, threadExtract } from "../../api/threads/schemas.ts";
 import { fieldsText, tableText } from "../printable.ts";
-import { forEachId, idsArgument } from "../remote/each.ts";
-import { listing, readListed, type ListFlags } from "../remote/listing.ts";
-import { idArgument, onServer, remoteServer, type ServerFlags } from "../remote/server.ts";
-import { tail } from "../remote/tail.ts";
+import {
+  forEachId,
+  idArgument,
+  idsArgument,
+  listing,
+  onServer,
+  readListed,
+  remoteServer,
+  tail,
+  type ListFlags,
+  type ServerFlags,
+} from "../remote/server.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `

@@ -1,8 +1,62 @@
 import { fork } from "node:child_process";
 import { constants } from "node:os";
 import type { Flags } from "../../platform/config/resolve.ts";
-import { watchNpmParent } from "./npm-parent.ts";
-import { openPage } from "./opening.ts";
+import type { Command } from "commander";
+
+const POLL_MS = 500;
+
+export interface NpmParentOptions {
+  environment: Readonly<Record<string, string | undefined>>;
+  parent(): number;
+  /** True after `setsid` or in a shell's background: the process may outlive its parent. */
+  leadsGroup(): boolean;
+  onEnd(): void;
+}
+
+/** npm sends SIGTERM only to the shell that it started. A shell such as dash ends without passing it on. */
+export const watchNpmParent = ({ environment, parent, leadsGroup, onEnd }: NpmParentOptions): void => {
+  if (environment["npm_lifecycle_event"] === undefined || leadsGroup()) return;
+  const before = parent();
+  const timer = setInterval(() => {
+    if (parent() === before) return;
+    clearInterval(timer);
+    onEnd();
+  }, POLL_MS);
+  timer.unref();
+};
+
+/** Sets `open`; the last of these flags wins. */
+export const onOpening = (command: Command): Command =>
+  command
+    .option("--open")
+    .option("--no-open")
+    .option("--no-browser") // as in `langgraphjs dev`
+    .on("option:no-browser", () => command.setOptionValue("open", false));
+
+export const isAttended = (
+  environment: Readonly<Record<string, string | undefined>>,
+  isTerminal: boolean,
+): boolean =>
+  isTerminal && !environment["CI"] && !environment["SSH_CONNECTION"] && environment["BROWSER"] !== "none";
+
+/** A missing browser is no error: the terminal shows the address. */
+export const openPage = async (address: string): Promise<void> => {
+  const { default: open } = await import("open");
+  try {
+    const opener = await open(address);
+    opener.on("error", () => undefined);
+  } catch {
+    // No browser.
+  }
+};
+
+/** A short grace period is enough, because the runs continue at the next start. */
+export const DEFAULTS = {
+  WORKERS: "1",
+  LOG_FORMAT: "pretty",
+  LOG_CONTENTS: "true",
+  BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2",
+};
 
 const ENTRY = new URL("./server-entry.js", import.meta.url);
 

@@ -14,9 +14,8 @@ import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/
 import type { RunningServer } from "../start/in-development.ts";
 import { failureText, serve } from "../start/serve.ts";
 import { needsNewServer, ownFilesOf, type Basis } from "./changes.ts";
-import { DEFAULTS } from "./defaults.ts";
+import { DEFAULTS, START_AGAIN, type Ready } from "./launch.ts";
 import { createFileWatch, type FileWatch } from "./file-watch.ts";
-import { START_AGAIN, type Ready } from "./launch.ts";
 import { exitCodeOf } from "../run-command.ts";
 import { loadElsewhere } from "../doctor/loading.ts";
 import { missingFiles } from "./missing-files.ts";

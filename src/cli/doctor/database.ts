@@ -12,8 +12,7 @@ import { sqlState, StartError } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { databaseName } from "../banner.ts";
 import { cipherOf, reachOwnDatabase, type DatabasePlace } from "../own-database.ts";
-import { fail, info, ok, warn, type Check } from "./checks.ts";
-import { checkObjectStore } from "./object-store.ts";
+import { checkObjectStore, fail, info, ok, warn, type Check } from "./checks.ts";
 import { checkEncryption } from "./encryption.ts";
 
 /** Older versions are untested. */

@@ -1,13 +1,172 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { InvalidArgumentError, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
-import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { uuid } from "../../platform/domain/json-schemas.ts";
-import { answeringJson } from "../flags.ts";
-import { parseDuration } from "./duration.ts";
+import { answeringJson, limitArgument } from "../flags.ts";
 import type { Environment } from "../../platform/config/resolve.ts";
+import { NotDoneError } from "../run-command.ts";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
+import { printable } from "../printable.ts";
+
+const MILLISECONDS = new Map([
+  ["s", 1_000],
+  ["m", 60_000],
+  ["h", 3_600_000],
+  ["d", 86_400_000],
+]);
+
+export const parseDuration = (text: string): number | undefined => {
+  const [, number = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const factor = MILLISECONDS.get(unit);
+  return factor === undefined ? undefined : Number(number) * factor;
+};
+
+const LARGEST_FIRST: readonly (readonly [unit: string, milliseconds: number])[] = [...MILLISECONDS].reverse();
+
+export const durationText = (milliseconds: number): string => {
+  const [unit, factor] = LARGEST_FIRST.find(([, size]) => milliseconds >= 2 * size) ?? ["ms", 1];
+  return `${unit === "s" ? (milliseconds / factor).toFixed(1) : Math.round(milliseconds / factor)} ${unit}`;
+};
+
+export const idsArgument = (text: string, before: string[] | undefined): string[] => [
+  ...(before ?? []),
+  idArgument(text),
+];
+
+interface Action {
+  command: "runs" | "threads";
+  /** E.g. `cancelled`; also the name of the field in JSON. */
+  done: string;
+  /** E.g. `Run`. */
+  noun: string;
+  json: boolean;
+  act(id: string): Promise<unknown>;
+}
+
+interface Output {
+  write(text: string): void;
+  note(text: string): void;
+}
+
+/** A StartError for one id does not stop the others. @throws NotDoneError at the end */
+export const forEachId = async (
+  ids: readonly string[],
+  { command, done, noun, json, act }: Action,
+  { write, note }: Output,
+): Promise<void> => {
+  const failed: string[] = [];
+  for (const id of ids) {
+    try {
+      await act(id);
+      if (!json) note(`${noun} ${id} is ${done}.\n`);
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      failed.push(id);
+      note(`threadloom ${command}: ${error.message}\n`);
+    }
+  }
+  if (json) write(`${JSON.stringify({ [done]: ids.filter((id) => !failed.includes(id)), failed })}\n`);
+  if (failed.length > 0) throw new NotDoneError();
+};
+
+export interface ListFlags extends ServerFlags {
+  status?: string;
+  graph?: string;
+  assistant?: string;
+  since?: Date;
+  limit: number;
+}
+
+interface ListWords {
+  statuses: readonly string[];
+  /** Stands between "only those" and "of this graph" in the help. */
+  whose?: string;
+  /** Completes the help of `--since`, e.g. "were made". */
+  happened: string;
+}
+
+export const listing = (command: Command, { statuses, whose = "", happened }: ListWords): Command =>
+  onServer(command)
+    .addOption(new Option("--status <status>", "only those").choices(statuses))
+    .option("--graph <id>", `only those ${whose}of this graph`)
+    .option("--assistant <id>", `only those ${whose}of this assistant`)
+    .option("--since <time>", `only those that ${happened} since: 15m, 24h, 7d or a time`, sinceArgument)
+    .option("--limit <number>", "how many at most", limitArgument, 20);
+
+interface Search<Item> {
+  path: string;
+  body: JsonObject;
+  limit: number;
+  parse(items: JsonValue[]): Item[];
+  idOf(item: Item): string;
+  /** True stops the paging. */
+  isPast?(item: Item): boolean;
+}
+
+/** The server ends a page early if records are long. A record that moves to the next page is listed once. */
+export const readListed = async <Item>(
+  server: Pick<RemoteServer, "search">,
+  { path, body, limit, parse, idOf, isPast = () => false }: Search<Item>,
+): Promise<Item[]> => {
+  const found = new Map<string, Item>();
+  let offset: number | undefined = 0;
+  while (offset !== undefined && found.size < limit) {
+    const page: { items: JsonValue[]; next: number | undefined } = await server.search(path, {
+      ...body,
+      limit: limit - found.size,
+      offset,
+    });
+    const items = parse(page.items);
+    for (const item of items) {
+      if (isPast(item)) return [...found.values()];
+      found.set(idOf(item), item);
+    }
+    // An offset that does not grow would loop forever.
+    offset = page.next !== undefined && page.next > offset ? page.next : undefined;
+  }
+  return [...found.values()];
+};
+
+const EVENT_COLUMN = 18;
+
+const failureIn = (event: string, data: JsonValue): string | undefined =>
+  event === "error" ? (typeof data === "string" ? data : JSON.stringify(data)) : undefined;
+
+interface TailSurroundings {
+  write(text: string): void;
+  readonly columns?: number | undefined;
+  readonly unread: AbortSignal;
+  stopping(): AbortSignal;
+}
+
+interface TailOptions {
+  path: string;
+  json: boolean;
+}
+
+/**
+ * @throws StartError at the end of a failed run
+ * @returns whether the stream ended by itself
+ */
+export const tail = async (
+  server: RemoteServer,
+  { path, json }: TailOptions,
+  { write, columns, unread, stopping }: TailSurroundings,
+): Promise<boolean> => {
+  let failure: string | undefined;
+  const signal = AbortSignal.any([unread, stopping()]);
+  for await (const { id, event, data } of server.events(path, { from: "-1", signal })) {
+    failure = failureIn(event, data) ?? failure;
+    const text = typeof data === "string" ? data : JSON.stringify(data);
+    const line = `${event.padEnd(EVENT_COLUMN)} ${printable(text)}`;
+    const shown = columns === undefined || line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
+    write(json ? `${JSON.stringify({ id, event, data })}\n` : `${shown}\n`);
+  }
+  if (failure !== undefined) throw new StartError(`The run failed: ${printable(failure)}`);
+  return !signal.aborted;
+};
 
 export interface ServerFlags {
   url?: string | undefined;

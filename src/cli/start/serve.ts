@@ -19,15 +19,17 @@ import { createLogger, type Logger } from "../../platform/lib/logger.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
 import { isTelemetryConfigured, startTelemetry, type TelemetrySdk } from "../../platform/telemetry/sdk.ts";
 import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
-import type { Server } from "../../server/app/compose.ts";
-import type { RunsLeft } from "../../server/app/compose.ts";
+import type { RunsLeft, Server } from "../../server/app/compose.ts";
 import type { Development } from "../../server/app/foundation.ts";
 import { exitCodeOf } from "../run-command.ts";
-import { announce } from "./announcing.ts";
-import { buildBesideDatabase } from "./building.ts";
+import {
+  announce,
+  assertPortIsFree,
+  buildBesideDatabase,
+  explainListening,
+  logWarnings,
+} from "./starting.ts";
 import type { InDevelopment } from "./in-development.ts";
-import { assertPortIsFree, explainListening } from "./listening.ts";
-import { logWarnings } from "./warnings.ts";
 
 interface Opened {
   postgres?: EmbeddedPostgres;

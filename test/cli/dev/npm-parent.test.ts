@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { watchNpmParent, type NpmParentOptions } from "../../../src/cli/dev/npm-parent.ts";
+import { watchNpmParent, type NpmParentOptions } from "../../../src/cli/dev/launch.ts";
 
 /** When `threadloom dev` treats the end of its parent process as its own. */
 

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { isAttended, onOpening } from "../../../src/cli/dev/opening.ts";
+import { isAttended, onOpening } from "../../../src/cli/dev/launch.ts";
 import { buildConsole } from "../../../console/build.js";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";

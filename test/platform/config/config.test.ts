@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { OPTIONS } from "../../../src/platform/config/options.ts";
-import { environmentWarning } from "../../../src/cli/start/warnings.ts";
+import { environmentWarning } from "../../../src/cli/start/starting.ts";
 import { assertMayListen, type Config, isExposed, parseConfig } from "../../../src/platform/config/config.ts";
 import { helpText } from "../../../src/cli/server-flags.ts";
 import { graphConfigFileOf, mergeEnvironments } from "../../../src/platform/config/resolve.ts";

@@ -1,0 +1,138 @@
+import { unusedDataWarning } from "../../platform/config/options.ts";
+import { signInOf } from "../../http/sign-in.ts";
+import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
+import { bannerText, databaseName } from "../banner.ts";
+import type { Server } from "../../server/app/compose.ts";
+import { isPassing, retryPassing, unusableReason } from "../../platform/database/passing-faults.ts";
+import type { Logger } from "../../platform/lib/logger.ts";
+import { createServer as createSocket } from "node:net";
+import type { Config } from "../../platform/config/config.ts";
+import { sqlState, StartError } from "../../platform/domain/errors.ts";
+
+export interface Listening {
+  config: Config;
+  project: GraphConfig;
+  address: string;
+  embeddedFolder: string | undefined;
+  server: Server | undefined;
+  logger: Logger;
+  write(text: string): void;
+}
+
+export const announce = async (listening: Listening): Promise<void> => {
+  const { config, project, address, embeddedFolder, server, logger } = listening;
+  const graphs = server?.graphs ?? [];
+  const ways = server?.access ?? [];
+  if (config.logFormat === "pretty") {
+    const inputSchema =
+      graphs[0] === undefined ? undefined : await server?.inputSchemaOf(graphs[0]).catch(() => undefined);
+    const hasConsole = server?.hasConsole ?? false;
+    const signIn =
+      project.auth === undefined ? undefined : signInOf(project.auth.openapi?.securitySchemes ?? {});
+    listening.write(
+      bannerText({ config, hasConsole, ways, signIn, address, embeddedFolder, graphs, inputSchema }),
+    );
+    return;
+  }
+  const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");
+  const access = ways.length === 0 ? "open" : ways.join(" and ");
+  if (access === "open")
+    logger.warn("there are no API keys: every client that can connect may read, run and delete everything");
+  logger.info(
+    { address, docs: `${address}/docs`, graphs, database, role: config.role, access },
+    `listening on ${address}`,
+  );
+};
+
+/** migrate.ts wraps the database's error in one with this text. */
+const isMigrationFailure = (error: unknown): error is Error =>
+  error instanceof Error && error.message.startsWith("Migration ");
+
+interface BuildingOptions {
+  /** No retry starts after this time; 0: one try. */
+  forMs: number;
+  signal: AbortSignal;
+  logger: Logger;
+}
+
+/** Retries if the database dies meanwhile. A failed `build` must close everything it opened. */
+export const buildBesideDatabase = (
+  build: () => Promise<Server>,
+  { forMs, signal, logger }: BuildingOptions,
+): Promise<Server> =>
+  retryPassing(build, {
+    forMs,
+    isWanted: () => !signal.aborted,
+    after: (error) => {
+      const reason = isMigrationFailure(error) ? error.cause : error;
+      if (forMs === 0 || !isPassing(reason)) return false;
+      logger.warn(
+        { reason: unusableReason(reason) },
+        "the database was lost during the start; starting again",
+      );
+      return true;
+    },
+  });
+
+export const explainListening = (error: unknown, { host, port }: Config): unknown => {
+  const code = sqlState(error) ?? "";
+  if (code === "EADDRINUSE") {
+    return new StartError(
+      `Port ${port} on ${host} is in use, perhaps by another Threadloom server. ` +
+        `Choose another with --port, e.g. --port ${port + 1}.`,
+    );
+  }
+  if (code === "EACCES") {
+    return new StartError(
+      `Listening on port ${port} is not permitted. Choose a port above 1023 with --port.`,
+    );
+  }
+  if (["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"].includes(code)) {
+    return new StartError(`${host} is not an address of this machine. Choose another with --host.`);
+  }
+  return error;
+};
+
+/** Must run first: otherwise a second server would start PostgreSQL and claim runs, only to give them back. */
+export const assertPortIsFree = (config: Config): Promise<void> =>
+  new Promise((free, reject) => {
+    const probe = createSocket();
+    probe.once("error", (error) => reject(explainListening(error, config)));
+    probe.listen(config.port, config.host, () => probe.close(() => free()));
+  });
+
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  REDIS_URI: "there is no Redis",
+  LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
+  BG_JOB_ISOLATED_LOOPS: "graphs run in processes of their own with --workers",
+  LANGGRAPH_AES_LEGACY_KEY: "name the key in LANGGRAPH_AES_KEY, behind the new one",
+};
+
+export const environmentWarning = (
+  environment: Readonly<Record<string, string | undefined>>,
+): string | undefined => {
+  const reasons = new Map<string, string[]>();
+  for (const [name, reason] of Object.entries(WITHOUT_EFFECT)) {
+    if ((environment[name] ?? "") !== "") reasons.set(reason, [...(reasons.get(reason) ?? []), name]);
+  }
+  if (reasons.size === 0) return undefined;
+  const parts = [...reasons].map(([reason, names]) => `${names.join(", ")} (${reason})`);
+  return `variables of the hosted server that have no effect here: ${parts.join(", ")}`;
+};
+
+interface Circumstances {
+  project: GraphConfig;
+  config: Config;
+  environment: Readonly<Record<string, string | undefined>>;
+  namesFolder: boolean;
+  logger: Logger;
+}
+
+export const logWarnings = ({ project, config, environment, namesFolder, logger }: Circumstances): void => {
+  const file = config.graphConfigFile;
+  if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
+  if (project.forImages.length > 0)
+    logger.debug({ keys: project.forImages }, `${file}: keys for building an image, which a server ignores`);
+  const warnings = [environmentWarning(environment), unusedDataWarning(namesFolder, config.databaseUrl)];
+  for (const warning of warnings) if (warning !== undefined) logger.warn(warning);
+};
