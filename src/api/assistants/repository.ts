@@ -4,7 +4,6 @@ import { roomyPage, type PageColumns, type PageWeight } from "../../platform/dat
 import { compileOnce } from "../../platform/database/compile-once.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { queriesOver } from "../../platform/database/queries.ts";
-import { READ_BY_ANY_PLAN } from "../../platform/database/session-settings.ts";
 import { encryptedParameter, statement } from "../../platform/database/statement.ts";
 import type { AssistantRow, AssistantVersionRow, Tables } from "../../platform/database/tables.ts";
 import { assertOnePlace } from "../../platform/domain/cursors.ts";
@@ -170,19 +169,15 @@ export const createAssistantRepository = (database: Database) => {
       after: string | undefined,
       limit: number,
     ): Promise<string[]> {
-      const rows = await database.transaction(
-        (transaction) =>
-          queriesOver(transaction)
-            .selectFrom("threads")
-            .select("thread_id")
-            .where(contains({ assistant_id: assistantId }))
-            .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
-            .where(whereVisible(visibility, "metadata"))
-            .orderBy("thread_id")
-            .limit(limit)
-            .execute(),
-        READ_BY_ANY_PLAN,
-      );
+      const rows = await queriesOver(database)
+        .selectFrom("threads")
+        .select("thread_id")
+        .where(contains({ assistant_id: assistantId }))
+        .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
+        .where(whereVisible(visibility, "metadata"))
+        .orderBy("thread_id")
+        .limit(limit)
+        .execute();
       return rows.map((row) => row.thread_id);
     },
 

@@ -65,15 +65,14 @@ export interface BoundedReads {
   boundedReads<T>(work: BoundedWork<T>, signal?: AbortSignal): Promise<T>;
 }
 
-/** `read` plans for the values of each call. `readPlannedOnce` is cheaper, for statements with one good plan. */
-type BoundedWork<T> = (read: BoundedRead, readPlannedOnce: BoundedRead) => Promise<T>;
+type BoundedWork<T> = (read: BoundedRead) => Promise<T>;
 
 export type BoundedRead = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
 /** A search of 100,000 threads whose metadata all match takes 0.1 s with its count. */
 export const BOUNDED_READ_MS = 2_000;
 /** Two serve 5,000 indexed searches a second. Four slowed the runs on a small database. */
-export const BOUNDED_READS_AT_ONCE = 2;
+const BOUNDED_READS_AT_ONCE = 2;
 const PATIENCE_MS = 5_000;
 
 /** Clients choose the size of records. */
@@ -115,17 +114,12 @@ export const roomyPage = (
   ) page where weight_before < ${bytesAtMost}`;
 };
 
-/**
- * For databases without connections for searches: poolers refuse connection settings or leave them to the next client.
- * Allows the scans that session-settings.ts forbids.
- */
+/** Plans for the values of each search. JIT compilation takes 0.2 s or more for a costly plan. */
 export const BOUNDED_TRANSACTION = [
   "begin read only",
   `set local statement_timeout = ${BOUNDED_READ_MS}`,
   "set local plan_cache_mode = force_custom_plan",
   "set local jit = off",
-  "set local enable_seqscan = on",
-  "set local enable_bitmapscan = on",
 ].join("; ");
 
 /** @param run calls `work` with reads that have the time limit and any plan, and write nothing */

@@ -7,23 +7,15 @@ import type { Logger } from "../lib/logger.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
-import {
-  BOUNDED_READS_AT_ONCE,
-  BOUNDED_TRANSACTION,
-  createBoundedReads,
-  type BoundedReads,
-} from "./bounded-reads.ts";
+import { BOUNDED_TRANSACTION, createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import type { Queryable } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
-import type { SearchAddresses } from "./session-settings.ts";
 import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
-  /** Without them each search is a transaction with settings. */
-  searchAddresses?: SearchAddresses | undefined;
   schema?: string;
   poolSize: number;
   applicationName: string;
@@ -83,6 +75,9 @@ const KEEP_ALIVE_MS = 10_000;
 /** A new connection costs this process 2 ms, and plans every statement again. */
 const IDLE_TIMEOUT_MS = 300_000;
 
+/** Plans that PostgreSQL makes for each execution cost a run half as much CPU again. */
+const PLAN_ONCE = "set plan_cache_mode = force_generic_plan";
+
 const bytesOf = (value: unknown): number => {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
@@ -122,33 +117,24 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(cipher && { types: TYPES_WITH_ENCRYPTED }),
   };
-  const poolOf = (address: string, max: number) =>
-    new pg.Pool({ ...settings, connectionString: address, max });
-  const pool = poolOf(connectionString, poolSize);
-  const { searchAddresses } = options;
-  const searchPools = searchAddresses && [
-    poolOf(searchAddresses.plannedForValues, BOUNDED_READS_AT_ONCE),
-    poolOf(searchAddresses.plannedOnce, BOUNDED_READS_AT_ONCE),
-  ];
-  const pools = [pool, ...(searchPools ?? [])];
+  const planOnce = { text: PLAN_ONCE, query_timeout: settings.connectionTimeoutMillis };
+  const onConnect = (client: pg.ClientBase) => client.query(planOnce);
+  const pool = new pg.Pool({ ...settings, onConnect, connectionString, max: poolSize });
   const connectionLosses = createLosses(logger);
-  for (const each of pools) {
-    connectionLosses.watch(each);
-    each.on("connect", (client) => {
-      if (preparedStatements) nameStatements(client);
-      boundAnswers(client, answerTimeoutMs);
-    });
-  }
+  connectionLosses.watch(pool);
+  pool.on("connect", (client) => {
+    if (preparedStatements) nameStatements(client);
+    boundAnswers(client, answerTimeoutMs);
+  });
   const outages = createOutages(logger);
   const losses = new WeakSet<Error>();
   /** The other connections probably have the same fault, and each would cost a run the same wait. */
   const renewIdle = (): void => {
-    for (const each of pools)
-      for (let left = each.idleCount; left > 0 && !each.ending; left -= 1)
-        each.connect().then(
-          (client) => client.release(true),
-          () => undefined,
-        );
+    for (let left = pool.idleCount; left > 0 && !pool.ending; left -= 1)
+      pool.connect().then(
+        (client) => client.release(true),
+        () => undefined,
+      );
   };
   const noting = async <Result>(work: Promise<Result>): Promise<Result> => {
     try {
@@ -221,18 +207,11 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       }
     },
     async close() {
-      await Promise.all(pools.map(async (each) => (each.ending ? undefined : await each.end())));
+      if (!pool.ending) await pool.end();
     },
   };
-  const boundedReads = createBoundedReads((work) => {
-    if (searchPools === undefined)
-      return database.transaction(({ query }) => work(query, query), BOUNDED_TRANSACTION);
-    const [read, readPlannedOnce] = searchPools.map(
-      (each) =>
-        async <Row>(text: string, values: unknown[] = []) =>
-          (await ask(each, text, values, answerTimeoutMs)).rows as Row[],
-    );
-    return work(read!, readPlannedOnce!);
-  });
+  const boundedReads = createBoundedReads((work) =>
+    database.transaction(({ query }) => work(query), BOUNDED_TRANSACTION),
+  );
   return { ...database, ...boundedReads };
 };

@@ -15,7 +15,6 @@ import {
   type Queryable,
 } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { searchAddressesOf, withSessionSettings } from "../../platform/database/session-settings.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
 import { migrate } from "../../platform/database/migrate.ts";
 import { createMetrics } from "../../platform/metrics/metrics.ts";
@@ -79,7 +78,7 @@ const assertNoVectors = ({ encryption }: Queryable, index: StoreIndexConfig | un
 const openDatabase = async (
   config: Config,
   lifecycle: Lifecycle,
-  options: Pick<DatabaseOptions, "connectionString" | "searchAddresses" | "logger">,
+  options: Pick<DatabaseOptions, "connectionString" | "logger">,
 ): Promise<Database> => {
   const objects = await openObjectStore(objectStoreOf(config));
   if (objects !== undefined) lifecycle.closing(objects);
@@ -103,16 +102,12 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
-  const addresses = { connectionString: parts.connectionString, directConnectionString, preparedStatements };
-  await assertSessions(addresses);
-  const connectionString = await withSessionSettings(parts.connectionString);
-  // Without a second address, `assertSessions` has found whole sessions.
-  const direct = directConnectionString === undefined;
+  const { connectionString } = parts;
+  await assertSessions({ connectionString, directConnectionString, preparedStatements });
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, logger });
   const database = await openDatabase(config, lifecycle, {
     connectionString,
-    searchAddresses: searchAddressesOf(parts.connectionString, connectionString, { direct }),
     logger,
   });
   await logClockDifference(database, logger);

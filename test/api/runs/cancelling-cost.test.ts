@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { grantVisibility, type Visibility } from "../../../src/access/visibility.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { createCancellation } from "../../../src/api/runs/cancellation/cancellation.ts";
@@ -22,7 +21,7 @@ let database: Database;
 let ownThread: string;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openTestDatabase(await withSessionSettings(fresh.connectionString));
+  database = openTestDatabase(fresh.connectionString);
   for (const table of ["runs", "threads"])
     await database.query(`alter table threadloom.${table} set (autovacuum_enabled = false)`);
   await database.query(

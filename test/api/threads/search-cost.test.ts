@@ -8,7 +8,6 @@ import {
   type RowSearch,
   type ThreadSearcher,
 } from "../../../src/api/threads/search/search.ts";
-import { searchAddressesOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { cursorBehind, placeOf } from "../../../src/api/threads/search/order.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
@@ -47,18 +46,13 @@ const OF_OWNER = grantVisibility(
   (metadata, parameter) => `${metadata} @> ${parameter('{"owner":"user-7"}')}::jsonb`,
 );
 
-describe.each([
-  ["on connections of their own", true],
-  ["in a transaction each", false],
-])("searches %s", (_how, direct) => {
+describe("searches", () => {
   let fresh: FreshDatabase;
   let database: Database;
   let searcher: ThreadSearcher;
   beforeAll(async () => {
     fresh = await freshDatabase();
-    const address = withDefaults(fresh.connectionString);
-    const searchAddresses = searchAddressesOf(address, await withSessionSettings(address), { direct });
-    database = openTestDatabase(address, { searchAddresses });
+    database = openTestDatabase(withDefaults(fresh.connectionString));
     searcher = createThreadSearcher(database);
     await database.query(
       `insert into threadloom.threads (thread_id, metadata, status, created_at, updated_at, state_updated_at)
@@ -82,10 +76,7 @@ describe.each([
 
   /** Of the table of threads and its indexes, by all searches so far. One search at a time uses one connection of a kind. */
   const blocksSoFar = async (): Promise<number> => {
-    await database.boundedReads(async (read, readPlannedOnce) => {
-      await read("select pg_stat_force_next_flush()");
-      await readPlannedOnce("select pg_stat_force_next_flush()");
-    });
+    await database.boundedRead("select pg_stat_force_next_flush()");
     const [row] = await database.query<{ blocks: string }>(
       `select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as blocks
      from pg_statio_all_tables where relid = 'threadloom.threads'::regclass`,

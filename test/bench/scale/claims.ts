@@ -1,6 +1,5 @@
 import pg from "pg";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { processCpuMs } from "../cpu.ts";
@@ -77,7 +76,7 @@ export const measureClaims = async (
   const others = new pg.Client({ connectionString });
   await others.connect();
   // One connection: the backend whose CPU is measured.
-  const database = openTestDatabase(await withSessionSettings(connectionString));
+  const database = openTestDatabase(connectionString);
   try {
     await others.query(ADD_WAITING, [waiting]);
     await others.query("vacuum (analyze) threadloom.runs, threadloom.threads");

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
 import { explainingDatabase } from "../../helpers/explaining.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
@@ -51,11 +50,8 @@ const STATEMENTS: [string, (queue: Queue) => Promise<unknown>][] = [
   ["the search for abandoned runs", (queue) => queue.listAbandoned(10)],
   ["the search for unknown runs", (queue) => queue.listUnknown(newId(), [])],
 ];
-test.each<[string, (address: string) => Promise<string>]>([
-  ["the settings of servers", withSessionSettings],
-  ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
-])("few blocks are read, with %s", async (_, addressOf) => {
-  const database = openTestDatabase(await addressOf(fresh.connectionString));
+test("few blocks are read", async () => {
+  const database = openTestDatabase(fresh.connectionString);
   const { explaining, blocks } = explainingDatabase(database);
   const queue = createQueue(explaining, { maxAttempts: 3, graphIds: ["test"] });
   const read: Record<string, number> = {};

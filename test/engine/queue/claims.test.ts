@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -21,7 +20,7 @@ let fresh: FreshDatabase;
 let database: Database;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openTestDatabase(await withSessionSettings(fresh.connectionString), { poolSize: 2 });
+  database = openTestDatabase(fresh.connectionString, { poolSize: 2 });
 });
 afterAll(async () => {
   await database.close();
@@ -151,7 +150,6 @@ test("scheduled runs that are due behind a running thread are set aside, and sta
   await database.query(
     "update threadloom.runs set created_at = created_at - interval '2 hours', available_at = available_at - interval '2 hours'",
   );
-  expect((await readByClaim()).blocks).toBeGreaterThan(BLOCKS_AT_MOST);
   const claims = createQueue(database, { maxAttempts: 3, graphIds: ["agent"] });
   const countInTheWay = async () => {
     const [row] = await database.query<{ runs: number }>(
@@ -172,20 +170,4 @@ test("scheduled runs that are due behind a running thread are set aside, and sta
   await claims.putBehind();
   const [claimed] = await claims.claim(newId(), 10, SLOTS);
   expect(claimed?.run_id).toBe(oldest?.run_id);
-});
-
-test("a claim keeps its plan, however many graphs a process hosts", async () => {
-  const single = openTestDatabase(fresh.connectionString);
-  try {
-    const claims = createQueue(single, { maxAttempts: 3, graphIds: ["agent", "approval", "research"] });
-    for (let count = 0; count < 12; count += 1) await claims.claim(newId(), 10, SLOTS);
-    const plans = await single.query<{ generic: number; custom: number }>(
-      `select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements
-       where statement like 'with recursive lanes as%'`,
-    );
-    // PostgreSQL compares five custom plans with the generic one before it keeps that.
-    expect(plans).toEqual([{ generic: 7, custom: 5 }]);
-  } finally {
-    await single.close();
-  }
 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { createQueue } from "../../../src/engine/queue/queue.ts";
 import { explainingDatabase } from "../../helpers/explaining.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
@@ -35,11 +34,8 @@ beforeAll(async () => {
 });
 afterAll(() => fresh.drop());
 
-test.each<[string, (address: string) => Promise<string>]>([
-  ["the settings of servers", withSessionSettings],
-  ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
-])("both read few blocks beside 200,000 ended and 5,000 delayed runs, with %s", async (_, addressOf) => {
-  const database = openTestDatabase(await addressOf(fresh.connectionString));
+test("both read few blocks beside 200,000 ended and 5,000 delayed runs", async () => {
+  const database = openTestDatabase(fresh.connectionString);
   const { explaining, blocks } = explainingDatabase(database);
   const queue = createQueue(explaining, { maxAttempts: 3, graphIds: ["test", "second", "third"] });
   for (const find of [() => queue.findWaiting(), () => queue.findToRecover(10)]) {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAssistantRepository } from "../../../src/api/assistants/repository.ts";
 import type { Database, Queryable } from "../../../src/platform/database/database.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createQueue, type Queue } from "../../../src/engine/queue/queue.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
@@ -19,7 +18,7 @@ let database: Database;
 let threadId: string;
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = openTestDatabase(await withSessionSettings(fresh.connectionString));
+  database = openTestDatabase(fresh.connectionString);
   for (const table of ["runs", "threads", "workers"])
     await database.query(`alter table threadloom.${table} set (autovacuum_enabled = false)`);
   const fill = (status: string, behind: boolean) =>

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { searchAddressesOf, withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -9,15 +8,11 @@ let fresh: FreshDatabase;
 beforeAll(async () => void (fresh = await freshDatabase()));
 afterAll(() => fresh.drop());
 
-describe.each(["in a transaction each", "on connections of their own"])("searches %s", (how) => {
+describe("searches", () => {
   let database: Database;
 
-  beforeAll(async () => {
-    const { connectionString } = fresh;
-    const withSettings = await withSessionSettings(connectionString);
-    const direct = how === "on connections of their own";
-    const searchAddresses = searchAddressesOf(connectionString, withSettings, { direct });
-    database = openTestDatabase(withSettings, { poolSize: 10, searchAddresses });
+  beforeAll(() => {
+    database = openTestDatabase(fresh.connectionString, { poolSize: 10 });
   });
   afterAll(() => database.close());
 
@@ -32,15 +27,13 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
       )[0]?.count,
     );
 
-  it("are planned with any plan, and the others by indexes", async () => {
+  it("are planned for their values, and not compiled; other statements are planned once", async () => {
     const planning =
-      "select current_setting('enable_seqscan') as whole, current_setting('enable_bitmapscan') as bitmaps, " +
-      "current_setting('plan_cache_mode') as cached, current_setting('jit') as jit";
-    const any = { whole: "on", bitmaps: "on", cached: "force_custom_plan", jit: "off" };
-    expect(await database.boundedRead(planning)).toEqual([any]);
-    expect(await database.query(planning)).toEqual([
-      { whole: "off", bitmaps: "off", cached: "force_generic_plan", jit: "off" },
+      "select current_setting('plan_cache_mode') as cached, current_setting('jit') as jit, current_setting('statement_timeout') as most";
+    expect(await database.boundedRead(planning)).toEqual([
+      { cached: "force_custom_plan", jit: "off", most: "2s" },
     ]);
+    expect(await database.query(planning)).toMatchObject([{ cached: "force_generic_plan", most: "0" }]);
   });
 
   it("end a statement that takes too long in the database, and asks for a narrower filter", async () => {
@@ -74,20 +67,4 @@ describe.each(["in a transaction each", "on connections of their own"])("searche
     });
     expect(await database.boundedRead("select 1 as one")).toEqual([{ one: 1 }]);
   });
-});
-
-it("are planned for their values, or, where a search says so, once for all values", async () => {
-  const withSettings = await withSessionSettings(fresh.connectionString);
-  const searchAddresses = searchAddressesOf(fresh.connectionString, withSettings, { direct: true });
-  const database = openTestDatabase(withSettings, { searchAddresses });
-  const PLANS =
-    "select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements where statement = $1";
-  const STATEMENT = "select $1::int as value";
-  const plans = await database.boundedReads(async (read, readPlannedOnce) => {
-    for (const each of [read, readPlannedOnce])
-      for (let value = 0; value < 8; value += 1) await each(STATEMENT, [value]);
-    return [await read(PLANS, [STATEMENT]), await readPlannedOnce(PLANS, [STATEMENT])];
-  });
-  expect(plans).toEqual([[{ custom: 8, generic: 0 }], [{ custom: 0, generic: 8 }]]);
-  await database.close();
 });

@@ -21,7 +21,7 @@ const OF_A_THREAD = new Set([
  * claim, which looks for a thread.
  */
 const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = [
-  [/^with recursive (lanes|next) as/, "claims"],
+  [/^with recursive lanes\(/, "claims"],
   [/^with blocked as/, "a sweep before claims"],
   [/^with recursive threads_behind/, "a sweep before claims"],
   [

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { createAgUiRepository } from "../../../src/protocols/agui/repository.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { explainingDatabase } from "../../helpers/explaining.ts";
@@ -30,9 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => fresh.drop());
 
-/** With the settings of servers. */
-const open = async (): Promise<Database> =>
-  openTestDatabase(await withSessionSettings(fresh.connectionString));
+const open = async (): Promise<Database> => openTestDatabase(fresh.connectionString);
 
 const blocksFor = async (answers: readonly string[] | undefined): Promise<number> => {
   const database = await open();

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { createTasks } from "../../../src/protocols/calls/tasks.ts";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { explainingDatabase } from "../../helpers/explaining.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
@@ -40,11 +39,8 @@ beforeAll(async () => {
 });
 afterAll(() => fresh.drop());
 
-test.each<[string, (address: string) => Promise<string>]>([
-  ["the settings of servers", withSessionSettings],
-  ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
-])("the newest task of a thread with 5,000 runs is found in few blocks, with %s", async (_, addressOf) => {
-  const database = openTestDatabase(await addressOf(fresh.connectionString));
+test("the newest task of a thread with 5,000 runs is found in few blocks", async () => {
+  const database = openTestDatabase(fresh.connectionString);
   const { explaining, blocks } = explainingDatabase(database);
   const tasks = createTasks((async () => EVERY_THREAD) as never, explaining);
   await expect(tasks.find(ANONYMOUS, `${THREAD}:${newest}`)).rejects.toThrow("no such task");

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { withSessionSettings } from "../../../src/platform/database/session-settings.ts";
 import { createToolRepository } from "../../../src/protocols/mcp/tools/repository.ts";
 import { EVERY_ASSISTANT } from "../../helpers/access.ts";
 import { explainingDatabase } from "../../helpers/explaining.ts";
@@ -31,22 +30,16 @@ beforeAll(async () => {
 });
 afterAll(() => fresh.drop());
 
-test.each<[string, (address: string) => Promise<string>]>([
-  ["the settings of servers", withSessionSettings],
-  ["PostgreSQL's default settings", (address) => Promise.resolve(address)],
-])(
-  "a tool is found in few blocks beside 20,000 others, by both of its names, with %s",
-  async (_, addressOf) => {
-    const database = openTestDatabase(await addressOf(fresh.connectionString));
-    const { explaining, blocks } = explainingDatabase(database);
-    for (const name of ["helper_500", `helper_500_${id.slice(-8)}`]) {
-      const found = await createToolRepository(database).find(EVERY_ASSISTANT, DEPLOYED, name);
-      expect(found).toMatchObject({ assistant_id: id, tool: name });
-      await createToolRepository(explaining).find(EVERY_ASSISTANT, DEPLOYED, name);
-      const read = blocks();
-      expect(read).toBeGreaterThan(0);
-      expect(read).toBeLessThan(FEW_BLOCKS);
-    }
-    await database.close();
-  },
-);
+test("a tool is found in few blocks beside 20,000 others, by both of its names", async () => {
+  const database = openTestDatabase(fresh.connectionString);
+  const { explaining, blocks } = explainingDatabase(database);
+  for (const name of ["helper_500", `helper_500_${id.slice(-8)}`]) {
+    const found = await createToolRepository(database).find(EVERY_ASSISTANT, DEPLOYED, name);
+    expect(found).toMatchObject({ assistant_id: id, tool: name });
+    await createToolRepository(explaining).find(EVERY_ASSISTANT, DEPLOYED, name);
+    const read = blocks();
+    expect(read).toBeGreaterThan(0);
+    expect(read).toBeLessThan(FEW_BLOCKS);
+  }
+  await database.close();
+});

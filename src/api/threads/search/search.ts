@@ -210,10 +210,10 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         !visibility.hidesNothing ||
         search.ids !== undefined ||
         (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
-      return database.boundedReads(async (read, readPlannedOnce) => {
+      return database.boundedReads(async (read) => {
         const key = isFiltered && search.ids === undefined ? keyOf(visibility, search) : undefined;
         if (isFiltered && !(key !== undefined && many.has(key))) {
-          const few = await pageOfFew(readPlannedOnce, visibility, search);
+          const few = await pageOfFew(read, visibility, search);
           if (few !== undefined) return few;
           if (key !== undefined) many.set(key, true);
         }

@@ -39,7 +39,7 @@ const LANE_PARAMETERS = { ...CLAIM_PARAMETERS, fromLane: ["integer", () => rando
 type Sql = Readonly<Record<keyof typeof CLAIM_PARAMETERS, string>>;
 
 /**
- * No sort, so no unneeded row is read; `r.status || ''` keeps the planner from an index of all pending runs.
+ * Reads candidates until the limit is reached; `r.status || ''` keeps the planner from an index of all pending runs.
  * The subquery hides the limit's value, or PostgreSQL would plan each claim anew (five times slower).
  */
 const next = (sql: Sql, may = "true"): string => `select taken.run_id
@@ -65,17 +65,14 @@ returning ${EXECUTED_COLUMNS}, r.attempt = 1
     and (select 1 from threadloom.checkpoints c where c.thread_id = r.thread_id limit 1) is null as starts_empty`;
 
 /**
- * pending → running. Reads 40 to 150 blocks for 10 to 50,000 waiting runs, with any statistics
- * (session-settings.ts, docs/scaling.md). Indexes: runs_claimable, runs_pkey.
+ * pending → running. Costs the database 0.7 ms of CPU with 10 waiting runs, and 2 ms with 5,000 or 50,000 of 60 callers.
+ * Indexes: runs_claimable, runs_pkey.
  */
 const CLAIM = statement(LANE_PARAMETERS, (sql) => taking(`${candidates(sql)},\nnext as (${next(sql)})`, sql));
 
 /** One run per claim, because the statement does not count the runs that it starts. */
 const CLAIM_WITHIN = statement({ ...LANE_PARAMETERS, ...LIMIT_PARAMETERS }, (sql) =>
-  taking(
-    `${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run("r"))})`,
-    sql,
-  ),
+  taking(`${fullOnes(sql)},\n${candidates(sql, MAY_START)},\nnext as (${next(sql, MAY_START.run)})`, sql),
 );
 
 /** Throws `unique_violation` (23505) if another claimer started a run of the same thread first. */

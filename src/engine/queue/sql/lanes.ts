@@ -16,87 +16,55 @@ export const LANE = `(case when r.status = 'pending' and not r.behind
 
 export const IS_LATER = `${LANE} = ${LANE_OF_LATER_RUNS}`;
 
-/** Lanes that one claim reads, in random order. */
+/** Lanes that one claim reads. */
 export const LANES_AT_MOST = 20;
-/** Other claimers may hold some candidates, or an older run of the thread comes first. */
-const SPARE_CANDIDATES = 200;
-
-/** Runs of callers at their limit that a claim skips per lane. */
-const PASSED_AT_MOST = 2_000;
-
-const RUN_COLUMNS = "r.available_at, r.created_at, r.run_id, r.lost_attempts";
-const runAfter = (
-  lane: string,
-  row = lane,
-  columns = RUN_COLUMNS,
-): string => `(select ${columns} from threadloom.runs r
-      where r.graph_id = ${lane}.graph_id and ${LANE} = ${lane}.lane and r.available_at <= now()
-        and (r.available_at, r.created_at, r.run_id) > (${row}.available_at, ${row}.created_at, ${row}.run_id)
-      order by r.available_at, r.created_at, r.run_id limit 1)`;
-
-/** The lane of delayed runs mixes callers at their limit with others. */
-const startableAfter = (lane: string, may: (run: string) => string): string => `(
-    with recursive passed as (
-      select first.*, 1 as looked_at from ${runAfter(lane, lane, `${RUN_COLUMNS}, r.caller`)} as first
-      union all
-      select following.*, passed.looked_at + 1 from passed
-      cross join lateral ${runAfter(lane, "passed", `${RUN_COLUMNS}, r.caller`)} as following
-      where passed.looked_at < ${PASSED_AT_MOST} and not ${may("passed")})
-    select ${RUN_COLUMNS} from passed r where ${may("r")} limit 1)`;
-
-const BEGINNINGS = `(select graph_id, lane, '-infinity'::timestamptz, '-infinity'::timestamptz,
-    '00000000-0000-0000-0000-000000000000'::uuid, null::integer from lanes order by random())`;
-const PICKED = "(graph_id, lane, available_at, created_at, run_id, lost_attempts)";
-
-const firstLane = (condition: string): string => `(select ${LANE} as lane from threadloom.runs r
-        where r.graph_id = hosted.graph_id and ${LANE} ${condition} order by ${LANE} limit 1)`;
+/** Of each lane. Other claimers may hold some, or an older run of the thread comes first. */
+const CANDIDATES_AT_MOST = 20;
 
 interface LaneSql {
   graphIds: string;
   /** Where the walk over a graph's lanes begins: random, because a claim reads only some lanes. */
   fromLane: string;
-  limit: string;
   /** Runs with this many lost attempts are no candidates. */
   lostBelow: string;
 }
 
-/** SQL conditions for runs that may start: on `graph_id`, on `lane` and on a run. */
+/** SQL conditions for runs that may start: on `graph_id`, on `lane` and on the run `r`. */
 interface LaneConditions {
   graph: string;
   lane: string;
-  /** Condition for the first run of each lane; undefined: any run. `run`: its alias in SQL. */
-  run?: (run: string) => string;
+  run: string;
 }
-const ALL_LANES: LaneConditions = { graph: "true", lane: "true" };
+const ALL_LANES: LaneConditions = { graph: "true", lane: "true", run: "true" };
+
+const firstLane = (graph: string, condition: string): string => `(select ${LANE} from threadloom.runs r
+    where r.graph_id = ${graph} and ${LANE} ${condition} order by ${LANE} limit 1)`;
+/** Behind the last lane comes the first. */
+const nextLane = (graph: string, condition: string): string =>
+  `coalesce(${firstLane(graph, condition)}, ${firstLane(graph, "is not null")})`;
 
 /**
- * CTEs of a recursive `with`, read lazily: the first run of each lane, lanes in random order, then the second
- * of each, and so on. `lanes` walks the lanes of a graph in a ring from `fromLane` on. Every inner `limit` is a
- * literal: for a parameter the planner expects a tenth of all rows, and sorts them. The subquery of the graphs
- * avoids a plan for each number of graphs.
+ * CTEs of a recursive `with`. `lanes` walks the lanes of all graphs in rings, and is read only until LANES_AT_MOST
+ * lanes have a run. `candidates` are the first run of each lane in random order, then the second of each. Inner limits
+ * are literals, because the planner expects a tenth of all rows for a parameter, and sorts them.
  */
-export const candidates = (sql: LaneSql, may: LaneConditions = ALL_LANES): string => `lanes as (
-  select hosted.graph_id, walk.lane from (
-    select graph_id from unnest((select ${sql.graphIds})) as of_process(graph_id) where ${may.graph} order by random()) as hosted
-  cross join lateral (
-    with recursive walked(lane, beginning) as (
-      select first.lane, first.lane from (
-        ${firstLane(`>= ${sql.fromLane}`)} union all ${firstLane("is not null")} limit 1) as first
-      union all
-      select following.lane, walked.beginning from walked cross join lateral (
-        ${firstLane("> walked.lane")} union all ${firstLane("is not null")} limit 1) as following
-      where following.lane <> walked.beginning)
-    select lane from walked where ${may.lane} and (lane <> ${LANE_OF_LATER_RUNS} or (
-      select 1 from threadloom.runs r where r.graph_id = hosted.graph_id and ${IS_LATER} and r.available_at <= now()
-      limit 1) is not null)) as walk
-  limit ${LANES_AT_MOST}),
-picked${PICKED} as (
-  ${
-    may.run === undefined
-      ? BEGINNINGS
-      : `select b.graph_id, b.lane, r.* from ${BEGINNINGS} as b${PICKED} cross join lateral ${startableAfter("b", may.run)} as r`
-  }
-  union all
-  select picked.graph_id, picked.lane, r.* from picked cross join lateral ${runAfter("picked")} as r),
+export const candidates = (
+  sql: LaneSql,
+  may: LaneConditions = ALL_LANES,
+): string => `lanes(graph_id, lane) as (
+  select * from (
+    select graph_id, ${nextLane("hosted.graph_id", `>= ${sql.fromLane}`)}
+    from unnest((select ${sql.graphIds})) as hosted(graph_id) where ${may.graph} order by random()) as first
+  union
+  select graph_id, ${nextLane("lanes.graph_id", "> lanes.lane")} from lanes where lane is not null),
 candidates as (
-  select run_id from picked where lost_attempts < ${sql.lostBelow} limit (select ${sql.limit}) + ${SPARE_CANDIDATES})`;
+  select of_lane.run_id from (
+    select waiting.run_ids from lanes cross join lateral (
+      select array_agg(run_id) as run_ids from (
+        select r.run_id from threadloom.runs r
+        where r.graph_id = lanes.graph_id and ${LANE} = lanes.lane and r.available_at <= now()
+          and r.lost_attempts < ${sql.lostBelow} and ${may.run}
+        order by r.available_at, r.created_at, r.run_id limit ${CANDIDATES_AT_MOST}) as first) as waiting
+    where ${may.lane} and waiting.run_ids is not null limit ${LANES_AT_MOST}) as read_lanes
+  cross join unnest(read_lanes.run_ids) with ordinality as of_lane(run_id, place)
+  order by of_lane.place, random())`;

@@ -35,14 +35,13 @@ full_graphs as materialized (
   where (select count(*) from running where running.graph_id = limited.graph_id) >= at_most)`;
 
 /**
- * `run`: the alias of `runs`. A caller at its limit also closes its lane for other callers with the same hash, until
- * one of its runs ends.
+ * `run`: of the row `r`. A caller at its limit also closes its lane for other callers with the same hash, until one
+ * of its runs ends.
  */
 export const MAY_START = {
   graph: "graph_id <> all (array(select graph_id from full_graphs))",
   lane: "lane <> all (array(select lane from full_callers))",
-  run: (run: string) =>
-    `(${run}.caller is null or ${run}.caller <> all (array(select caller from full_callers)))`,
+  run: "(r.caller is null or r.caller <> all (array(select caller from full_callers)))",
 } as const;
 
 /**
