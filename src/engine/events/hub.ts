@@ -9,7 +9,7 @@ import { createRunWatchers } from "./run-watchers.ts";
 import type { BegunRun } from "./turns.ts";
 import type { Wire } from "./wires.ts";
 
-interface ThreadReadOptions extends Pick<ReadOptions, "caller"> {
+export interface ThreadReadOptions extends Pick<ReadOptions, "caller"> {
   liveTurn?: number | undefined;
   endedRunId?: string | undefined;
 }

@@ -126,11 +126,16 @@ export const putAroundApi = (
           reply,
           ask: (api) => customApp.fetch(asked, { incoming: request.raw, auth: authOf(request.caller), api }),
           passesOn404: !customApp.callsApi && !request.is404,
-          proceed(given) {
+          proceed(given, { hasOtherBody }) {
             const { pathname } = new URL(given.url);
             if (given.method !== asked.method || pathname !== new URL(asked.url).pathname)
               throw new Error("an application can't change the method or the path of a request to the API");
             adoptHeaders(request.raw, given);
+            // Fastify compares the length of the body with this header.
+            if (hasOtherBody) {
+              delete request.raw.headers["content-length"];
+              request.raw.headers["transfer-encoding"] = "chunked";
+            }
             done();
           },
           answer(response) {
@@ -164,7 +169,7 @@ interface ExchangeParts {
   /** The API has this route, so a 404 of an application without `api` goes on to the API. */
   passesOn404: boolean;
   /** Throws if that is impossible. */
-  proceed(given: Request): void;
+  proceed(given: Request, options: { hasOtherBody: boolean }): void;
   answer(response: Response): void;
   fail(error: unknown): void;
 }
@@ -206,7 +211,7 @@ export const createExchange = (parts: ExchangeParts) => {
   const goOn = (given: Request): void => {
     isAsked = true;
     body = web.bodyForApi(given);
-    proceed(given);
+    proceed(given, { hasOtherBody: body !== undefined });
   };
   // A long response has a dozen listeners for its end; Node warns above ten.
   reply.raw.setMaxListeners(LISTENERS_AT_MOST);

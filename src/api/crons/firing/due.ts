@@ -4,7 +4,7 @@ import { literal, statement } from "../../../platform/database/statement.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import { COLUMNS } from "../repository.ts";
 
-interface DueTime {
+export interface DueTime {
   /** The database's time. */
   now: Date;
   /** May be in the past. Null if no cron of a hosted graph is scheduled. */
