@@ -28,7 +28,7 @@ export interface GrantedRun<Body> {
 export const authUserOf = (caller: Caller): JsonObject | null =>
   caller.kind === "user" ? caller.user : null;
 
-/** A handler may change its copy of an object that it reads, so a read object counts as changed. */
+/** A handler gets copies, so an object that went through one counts as changed. */
 const isTheSame = (asked: object, granted: object): boolean => {
   const fields = Object.entries(granted);
   return (
@@ -48,9 +48,7 @@ const revalidated = <Body extends RunBody | ThreadlessRunBody>(body: Body, given
   }
 };
 
-/**
- * Most handlers only set metadata, which are valid already. Validating the whole request takes as long as all handlers.
- */
+/** Without a handler, the request is valid already. */
 const bodyOf = <Body extends RunBody | ThreadlessRunBody>(
   body: Body,
   asked: AskedRun,
