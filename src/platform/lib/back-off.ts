@@ -17,5 +17,3 @@ export const createBackOff = ({ firstMs = FIRST_MS, longestMs = LONGEST_MS } = {
     },
   };
 };
-
-export type BackOff = ReturnType<typeof createBackOff>;

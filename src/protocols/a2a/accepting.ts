@@ -236,5 +236,3 @@ export const createAccepting = (calls: CallService, repository: TaskRepository, 
     },
   };
 };
-
-export type Accepting = ReturnType<typeof createAccepting>;

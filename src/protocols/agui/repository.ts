@@ -92,5 +92,3 @@ export const createAgUiRepository = (database: Database) => ({
     return { ...runs, interrupts: Object.values(interrupts).flat() as unknown as Interrupt[] };
   },
 });
-
-export type AgUiRepository = ReturnType<typeof createAgUiRepository>;

@@ -93,16 +93,26 @@ const reasonOf = (error: unknown): string => {
  */
 const checkedLookup =
   ({ resolveName, refusalOf }: Post): LookupFunction =>
-  (name, _options, callback) => {
+  (name, { all }, callback) => {
     resolveName(name).then(
       (found) => {
         const refusal = found.map(({ address }) => refusalOf?.(address)).find((each) => each !== undefined);
-        if (refusal === undefined) callback(null, found);
-        else callback(new RefusedAddressError(`'${name}' stands for ${refusal}.`), []);
+        if (refusal !== undefined) callback(new RefusedAddressError(`'${name}' stands for ${refusal}.`), []);
+        else if (all === true) callback(null, found);
+        else callback(null, found[0]?.address ?? "", found[0]?.family);
       },
       (error: unknown) => callback(error as NodeJS.ErrnoException, []),
     );
   };
+
+/** undici takes no credentials from the address. */
+const credentialsOf = ({ url, headers }: Post): { authorization?: string } => {
+  const { username, password } = url;
+  if (username === "" && password === "") return {};
+  if (Object.keys(headers).some((name) => name.toLowerCase() === "authorization")) return {};
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+};
 
 /** Follows no redirects. Never rejects. */
 export const post = async (options: Post): Promise<PostResult> => {
@@ -120,7 +130,13 @@ export const post = async (options: Post): Promise<PostResult> => {
     // If the host is an address, the socket calls no lookup.
     const refusal = isIP(host) === 0 ? undefined : refusalOf?.(host);
     if (refusal !== undefined) throw new RefusedAddressError(`'${host}' is ${refusal}.`);
-    const response = await request(url, { method: "POST", headers, body, dispatcher, signal });
+    const response = await request(url, {
+      method: "POST",
+      headers: { ...credentialsOf(options), ...headers },
+      body,
+      dispatcher,
+      signal,
+    });
     // Seconds; dates are ignored, because clocks differ.
     const retryAfter = String(response.headers["retry-after"] ?? "");
     // Receivers that write after their status must not find a closed connection.

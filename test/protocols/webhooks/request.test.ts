@@ -163,3 +163,13 @@ test("an answer whose body hangs counts as an answer; a stop ends the request", 
   expect(await stopped).toEqual({ kind: "aborted" });
   silent.server.close();
 });
+
+test("a user and password in the address are sent as Basic credentials, unless a header says others", async () => {
+  const url = `http://user:p%40ss@127.0.0.1:${receiver.port}/credentials`;
+  await asking(url, allowing);
+  await asking(url, { ...allowing, headers: { Authorization: "Bearer other" } });
+  const sent = receiver.received
+    .filter(({ path }) => path === "/credentials")
+    .map(({ headers }) => headers.authorization);
+  expect(sent).toEqual([`Basic ${Buffer.from("user:p@ss").toString("base64")}`, "Bearer other"]);
+});

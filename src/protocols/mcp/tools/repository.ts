@@ -95,5 +95,3 @@ export const createToolRepository = (database: Database) => ({
     return (await database.boundedRead<ToolRow>(text, values))[0];
   },
 });
-
-export type ToolRepository = ReturnType<typeof createToolRepository>;
