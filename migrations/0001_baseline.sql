@@ -454,7 +454,7 @@ create table deliveries (
   final_values       bytea,                      -- null: the run had none, or they were too large
   values_omitted     boolean
 );
-create index deliveries_due on deliveries (due_at) include (kind, run_ended_at) where state = 'pending';
+create index deliveries_due on deliveries (due_at) include (kind, run_ended_at, receiver, caller) where state = 'pending';
 create index deliveries_failed on deliveries (delivery_id) where state = 'failed' and kind = 'webhook';
 create index deliveries_settled on deliveries (settled_at) where settled_at is not null and kind = 'webhook';
 create index deliveries_of_thread on deliveries (thread_id, delivery_id) where kind = 'webhook';

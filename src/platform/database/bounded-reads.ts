@@ -114,12 +114,13 @@ export const roomyPage = (
   ) page where weight_before < ${bytesAtMost}`;
 };
 
-/** Plans for the values of each search. JIT compilation takes 0.2 s or more for a costly plan. */
+/** Any plan for the values of each search. Behind a pooler, the connection may lack the settings of `database.ts`. */
 export const BOUNDED_TRANSACTION = [
   "begin read only",
   `set local statement_timeout = ${BOUNDED_READ_MS}`,
   "set local plan_cache_mode = force_custom_plan",
   "set local jit = off",
+  "set local enable_seqscan = on",
 ].join("; ");
 
 /** @param run calls `work` with reads that have the time limit and any plan, and write nothing */

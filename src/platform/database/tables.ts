@@ -201,28 +201,28 @@ interface DeliveriesTable {
   settled_at: NullableTimestamp;
   created_at: Timestamp;
   /** The first run of a push notification's task. */
-  task_run_id: string;
+  task_run_id: string | null;
   /** JSON of a `PushConfig` (engine/outbox/pushes.ts). */
-  configuration: string;
-  run_id: string;
-  assistant_id: string;
-  graph_id: string;
-  url: string;
+  configuration: string | null;
+  run_id: string | null;
+  assistant_id: string | null;
+  graph_id: string | null;
+  url: string | null;
   /** An `EndStatus` of engine/queue/attempts.ts. */
-  run_status: string;
+  run_status: string | null;
   error: JsonObject | null;
   metadata: Json;
   config: Json;
   context: Json;
   /** Null: too large to send. */
   kwargs: NullableJson;
-  multitask_strategy: "reject" | "enqueue" | "interrupt" | "rollback";
-  run_created_at: Timestamp;
+  multitask_strategy: "reject" | "enqueue" | "interrupt" | "rollback" | null;
+  run_created_at: NullableTimestamp;
   run_started_at: NullableTimestamp;
-  run_ended_at: Timestamp;
+  run_ended_at: NullableTimestamp;
   /** JSON, as engine/queue/final-values.ts stores it; null: the run had none, or they were too large. */
   final_values: Buffer | null;
-  values_omitted: boolean;
+  values_omitted: boolean | null;
 }
 
 export interface Tables {
@@ -257,6 +257,13 @@ export type EndedRun = Pick<
 >;
 export type CronRow = Selectable<CronsTable>;
 export type ApiKeyRow = Selectable<ApiKeysTable>;
-export type DeliveryRow = Selectable<DeliveriesTable>;
+type StoredDelivery = Selectable<DeliveriesTable>;
+/** Of a webhook, or of a push notification: null for the other kind. */
+type OfOneKind =
+  | ("run_id" | "assistant_id" | "graph_id" | "url" | "run_status" | "multitask_strategy" | "run_created_at")
+  | ("run_ended_at" | "values_omitted" | "task_run_id" | "configuration");
+export type DeliveryRow = Omit<StoredDelivery, OfOneKind> & {
+  [Column in OfOneKind]: NonNullable<StoredDelivery[Column]>;
+};
 export type StoreItemRow = Selectable<StoreItemsTable>;
 export type { JsonObject, JsonValue };

@@ -14,6 +14,8 @@ const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
 const SPARES = 1;
 /** One for checkpoint writes, one for reads. */
 const CONNECTIONS_AT_LEAST = 2;
+/** Two searches may take their whole time. */
+const MAIN_CONNECTIONS_AT_LEAST = 4;
 
 /** Less than the start time of our images' HEALTHCHECK: 20 s and three failures. */
 const LOADED_WITHIN_MS = 20_000;
@@ -33,7 +35,7 @@ export const planGraphProcesses = (
   const processes = role === "api" ? 0 : wanted;
   if (processes === 0) return { processes, mainPoolSize: databasePoolSize, poolSize: CONNECTIONS_AT_LEAST };
   const poolSize = Math.max(CONNECTIONS_AT_LEAST, Math.floor(databasePoolSize / (processes + 2)));
-  const mainPoolSize = Math.max(CONNECTIONS_AT_LEAST, databasePoolSize - poolSize * (processes + 1));
+  const mainPoolSize = Math.max(MAIN_CONNECTIONS_AT_LEAST, databasePoolSize - poolSize * (processes + 1));
   return { processes, mainPoolSize, poolSize };
 };
 

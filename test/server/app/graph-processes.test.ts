@@ -24,9 +24,9 @@ const warningsOf = (graphProcesses: number, databasePoolSize: number): string =>
 
 test("a start with more processes than DATABASE_POOL_SIZE warns, and names both settings", () => {
   expect(warningsOf(15, 20)).toContain(
-    "WORKERS=15 is 15 graph processes, which hold up to 34 database connections with the server, though DATABASE_POOL_SIZE is 20",
+    "WORKERS=15 is 15 graph processes, which hold up to 36 database connections with the server, though DATABASE_POOL_SIZE is 20",
   );
-  expect(warningsOf(8, 20)).toBe("");
+  expect(warningsOf(7, 20)).toBe("");
 });
 
 test("a server whose graph processes never load the graphs becomes ready without them, and logs that", async () => {

@@ -20,6 +20,8 @@ export const IS_LATER = `${LANE} = ${LANE_OF_LATER_RUNS}`;
 export const LANES_AT_MOST = 20;
 /** Of each lane. Other claimers may hold some, or an older run of the thread comes first. */
 const CANDIDATES_AT_MOST = 20;
+/** Of each lane. Most of them may have a caller at its limit, or no process left for them. */
+const PASSED_AT_MOST = 2_000;
 
 interface LaneSql {
   graphIds: string;
@@ -61,9 +63,11 @@ candidates as (
   select of_lane.run_id from (
     select waiting.run_ids from lanes cross join lateral (
       select array_agg(run_id) as run_ids from (
-        select r.run_id from threadloom.runs r
-        where r.graph_id = lanes.graph_id and ${LANE} = lanes.lane and r.available_at <= now()
-          and r.lost_attempts < ${sql.lostBelow} and ${may.run}
+        select r.run_id from (
+          select r.run_id, r.caller, r.lost_attempts, r.available_at, r.created_at from threadloom.runs r
+          where r.graph_id = lanes.graph_id and ${LANE} = lanes.lane and r.available_at <= now()
+          order by r.available_at, r.created_at, r.run_id limit ${PASSED_AT_MOST}) as r
+        where r.lost_attempts < ${sql.lostBelow} and ${may.run}
         order by r.available_at, r.created_at, r.run_id limit ${CANDIDATES_AT_MOST}) as first) as waiting
     where ${may.lane} and waiting.run_ids is not null limit ${LANES_AT_MOST}) as read_lanes
   cross join unnest(read_lanes.run_ids) with ordinality as of_lane(run_id, place)
