@@ -20,7 +20,12 @@ import { migrate } from "../../platform/database/migrate.ts";
 import { createMetrics } from "../../platform/metrics/metrics.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { openSignals } from "../../platform/database/signals.ts";
-import { loadGraphs, type LoadGraphsOptions, type Graphs, createReloadingGraphs } from "../../graphs/graphs.ts";
+import {
+  loadGraphs,
+  type LoadGraphsOptions,
+  type Graphs,
+  createReloadingGraphs,
+} from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
 import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
 import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
