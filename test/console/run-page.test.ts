@@ -168,9 +168,7 @@ describe.skipIf(reasonForNoBrowser() !== undefined)("the page of a run", { timeo
     ]);
     const { page } = shown;
     await shown.go(`/runs/${run.run_id}`);
-    await page
-      .getByText("4, 2 lost with a server or graph process, 1 handed back by a server that stopped")
-      .waitFor();
+    await page.getByText("4, 2 lost with a server or graph process, 1 handed back by a server").waitFor();
     const attempts = page.getByRole("group", { name: "Attempts" });
     await page.getByText("No timeline was stored").waitFor();
     await attempts.getByRole("button", { name: "Attempt 2, not stored" }).waitFor();

@@ -160,7 +160,7 @@ const anExecutor = (situation: Situation) => {
     graphs,
     checkpoints,
     graphExecutor: {
-      hasRoomAlone: true,
+      aloneAtMost: 4,
       ...createInlineExecutor({
         graphs,
         checkpoints,

@@ -82,6 +82,51 @@ describe("a claim", () => {
   });
 });
 
+describe("runs that need a process of their own", () => {
+  const lost = (...runs: string[]) => runs.map((runId) => aRun(runId, { lost_attempts: 2 }));
+  const withSeven = async (failure?: Error) => {
+    const one = aWorker(10);
+    one.waiting.push(...lost("a", "b", "c", "d", "e", "f", "g"), aRun("other"));
+    if (failure !== undefined) one.handingBack.failure = failure;
+    one.worker.open();
+    await settled();
+    return one;
+  };
+
+  test("are begun up to four at a time; a claim hands others back, and later ones leave them", async () => {
+    const one = await withSeven();
+    const [, , , , e, f, g] = lost("a", "b", "c", "d", "e", "f", "g");
+    expect(one.worker.runIds).toEqual(["a", "b", "c", "d", "other"]);
+    expect(one.did.slice(-3)).toEqual(["handed e back", "handed f back", "handed g back"]);
+    one.waiting.push(...[e!, f!, g!].map((run) => ({ ...run, attempt: 2 })), aRun("next"));
+    await one.looks(2);
+    expect(one.worker.runIds).toEqual(["a", "b", "c", "d", "other", "next"]);
+    one.runOf("b").release(ending());
+    await one.looks(1);
+    expect(one.worker.runIds).toEqual(["a", "c", "d", "other", "next", "e"]);
+  });
+
+  test("stay here if they are to be cancelled, because nobody cancels them in the queue", async () => {
+    const one = aWorker(10);
+    one.handingBack.action = "interrupt";
+    one.waiting.push(...lost("a", "b", "c", "d", "e"));
+    one.worker.open();
+    await settled();
+    expect(one.worker.runIds).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
+  test("are handed back as soon as the database answers again", async () => {
+    const one = await withSeven(REFUSED);
+    one.holdUnknown(lost("e", "f", "g"));
+    await one.looks(5);
+    expect(one.did.join()).not.toContain("handed");
+    delete one.handingBack.failure;
+    await one.looks(1);
+    expect(one.did).toEqual(expect.arrayContaining(["handed e back", "handed f back", "handed g back"]));
+    expect(one.worker.runIds).toEqual(["a", "b", "c", "d", "other"]);
+  });
+});
+
 describe("the poll", () => {
   test("makes no other statement while nothing waits", async () => {
     const one = await opened();

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 import type { Signal } from "../../src/platform/database/signals.ts";
-import type { ClaimedRunRow } from "../../src/platform/database/tables.ts";
+import type { CancelAction, ClaimedRunRow } from "../../src/platform/database/tables.ts";
 import type { StopReason } from "../../src/engine/executors/executor.ts";
 import type { RunEnding } from "../../src/engine/attempt/conclusion.ts";
 import type { Execution, ExecutionEvents, Executor } from "../../src/engine/attempt/execution.ts";
@@ -46,7 +46,7 @@ export const aWorker = (concurrency = 2) => {
   const here = new Map<string, Here>();
   const stops = new Map<string, StopReason[]>();
   let failures: Error[] = [];
-  const handingBack: { failure?: Error } = {};
+  const handingBack: { failure?: Error; action?: CancelAction } = {};
   let unknown: ClaimedRunRow[] | Error = [];
   let waitingAtPolls: Waiting | Error = { runs: true, deliveries: false };
   let held: Promise<void> | undefined;
@@ -57,12 +57,20 @@ export const aWorker = (concurrency = 2) => {
     limitsRuns: false,
     findWaiting: () =>
       waitingAtPolls instanceof Error ? Promise.reject(waitingAtPolls) : Promise.resolve(waitingAtPolls),
-    async claim(_worker: string, _leaseSeconds: number, limit: number) {
+    goesAlone: ({ lost_attempts }: ClaimedRunRow) => lost_attempts >= 2,
+    async claim(
+      _worker: string,
+      _leaseSeconds: number,
+      limit: number,
+      { withAlone }: { withAlone: boolean },
+    ) {
       asked.push(limit);
       await held;
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
-      return waiting.splice(0, limit);
+      const taken = waiting.filter((run) => withAlone || !queue.goesAlone(run)).slice(0, limit);
+      for (const run of taken) waiting.splice(waiting.indexOf(run), 1);
+      return taken;
     },
     async listUnknown(_worker: string, known: readonly string[]) {
       did.push(`looked for unknown ones beside ${known.join()}`);
@@ -73,7 +81,9 @@ export const aWorker = (concurrency = 2) => {
       await Promise.resolve();
       const failure = handingBack.failure;
       if (failure !== undefined) throw failure;
+      if (handingBack.action !== undefined) return handingBack.action;
       did.push(`handed ${runId} back`);
+      return undefined;
     },
     giveUpLease({ runId, attempt }: { runId: string; attempt: number }) {
       did.push(`gave the lease of ${runId} up in attempt ${attempt}`);
@@ -81,7 +91,7 @@ export const aWorker = (concurrency = 2) => {
     },
   } as unknown as Queue;
   const executor = {
-    hasRoomAlone: true,
+    aloneAtMost: 4,
     execute(run: ClaimedRunRow, creatorIsHere: boolean, events: ExecutionEvents): Execution {
       did.push(`began ${run.run_id}`);
       let end = (_ending?: RunEnding): void => undefined;

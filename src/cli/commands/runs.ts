@@ -74,7 +74,7 @@ const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string =>
   const handedBack = Math.max(0, attempts - lost - 1);
   const ends = [
     ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
-    ...(handedBack > 0 ? [`${handedBack} handed back by a server that stopped`] : []),
+    ...(handedBack > 0 ? [`${handedBack} handed back by a server`] : []),
   ];
   return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
 };

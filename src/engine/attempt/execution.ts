@@ -81,8 +81,8 @@ export const createExecutor = (parts: ExecutorParts) => {
   };
 
   return {
-    get hasRoomAlone(): boolean {
-      return graphExecutor.hasRoomAlone;
+    get aloneAtMost(): number {
+      return graphExecutor.aloneAtMost;
     },
 
     /** Ends a lost run that must not be tried again. */

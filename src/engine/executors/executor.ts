@@ -70,8 +70,8 @@ export interface GraphExecution<Result = AttemptResult> {
 }
 
 export interface GraphExecutor<Result = AttemptResult> {
-  /** False: as many runs as allowed have processes of their own, or wait for one. */
-  readonly hasRoomAlone: boolean;
+  /** Runs with processes of their own at a time; 0 while such a process does not start. */
+  readonly aloneAtMost: number;
   /** Begins at once and stores fenced checkpoints. The caller manages leases and statuses. */
   execute(run: ClaimedRunRow, sink: WatchedSink, options: ExecutionOptions): GraphExecution<Result>;
 }

@@ -153,8 +153,8 @@ export const withinBudgets = (
   executor: GraphExecutor,
   budgets: Pick<Budgets, "refusalOfRun">,
 ): GraphExecutor => ({
-  get hasRoomAlone() {
-    return executor.hasRoomAlone;
+  get aloneAtMost() {
+    return executor.aloneAtMost;
   },
   execute(run, sink, options) {
     let begun: GraphExecution | undefined;

@@ -14,7 +14,27 @@ const UNSURE_MS = 3_000;
  */
 export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHand: RunsInHand) => {
   let unsureSince: number | undefined;
+  const hasRoomFor = (run: ClaimedRunRow): boolean => !queue.goesAlone(run) || inHand.hasRoomAlone;
+  const handBack = async (run: ClaimedRunRow): Promise<void> => {
+    // A run that is to be cancelled ends here, because no process would cancel it in the queue.
+    if ((await queue.handBack(selectorOf(run))) !== undefined) inHand.begin(run, false);
+  };
   return {
+    /** Begins claimed runs. A claim may take more runs that need a process of their own than may have one. */
+    async begin(runs: readonly ClaimedRunRow[]): Promise<void> {
+      const beyond = runs.filter((run) => {
+        if (inHand.hasBegun(run)) return false;
+        if (!hasRoomFor(run)) return true;
+        inHand.begin(run, false);
+        return false;
+      });
+      try {
+        for (const run of beyond) await handBack(run);
+      } catch (error) {
+        unsureSince = performance.now();
+        logger.debug({ err: error }, "claimed runs could not be handed back; it is tried again");
+      }
+    },
     claimFailed(error: unknown): void {
       if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
     },
@@ -36,8 +56,8 @@ export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHa
             { run_id: run.run_id },
             "the response to the claim of a run was lost; the run starts here",
           );
-          if (inHand.freeSlots > 0) inHand.begin(run, false);
-          else await queue.handBack(selectorOf(run));
+          if (inHand.freeSlots > 0 && hasRoomFor(run)) inHand.begin(run, false);
+          else await handBack(run);
         }
         if (unsureSince === since && checked - since > UNSURE_MS) unsureSince = undefined;
       } catch (error) {
@@ -53,7 +73,7 @@ type Adoption = ReturnType<typeof createAdoption>;
 const CLAIMS_AT_MOST = 3;
 
 export const createClaims = (
-  { queue, executor, concurrency, processId, leaseSeconds, onDeliveriesDue, logger }: WorkerOptions,
+  { queue, concurrency, processId, leaseSeconds, onDeliveriesDue, logger }: WorkerOptions,
   { inHand, adoption }: { inHand: RunsInHand; adoption: Adoption },
   pollMs: number,
 ) => {
@@ -72,7 +92,7 @@ export const createClaims = (
     inHand.reserve(slots);
     let runs: ClaimedRunRow[] = [];
     try {
-      runs = await queue.claim(processId, leaseSeconds, slots, { withAlone: executor.hasRoomAlone });
+      runs = await queue.claim(processId, leaseSeconds, slots, { withAlone: inHand.hasRoomAlone });
       backOff.reset();
       backlog = runs.length === slots;
       wanted ||= backlog;
@@ -87,7 +107,7 @@ export const createClaims = (
     } finally {
       inHand.release(slots);
     }
-    for (const run of runs) if (!inHand.hasBegun(run)) inHand.begin(run, false);
+    await adoption.begin(runs);
   };
 
   const wake = (): void => {

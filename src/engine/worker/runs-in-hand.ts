@@ -50,7 +50,7 @@ export interface WorkerOptions {
 interface Reactions {
   onGraphEnded(): void;
   /** `mayBeMore`: a run of the thread, which waited for this one, may start now. */
-  onReleased(threadId: string, mayBeMore: boolean): void;
+  onReleased(mayBeMore: boolean): void;
 }
 
 const REMEMBERED_AT_MOST = 10_000;
@@ -58,7 +58,7 @@ const REMEMBERED_AT_MOST = 10_000;
 const attemptOf = ({ run_id, attempt }: ClaimedRunRow): string => `${run_id}/${attempt}`;
 
 export const createRunsInHand = (
-  { concurrency, executor, heartbeat, endings, faults }: WorkerOptions,
+  { queue, concurrency, executor, heartbeat, endings, faults }: WorkerOptions,
   waitersElsewhere: WaitersElsewhere,
   { onGraphEnded, onReleased }: Reactions,
 ) => {
@@ -75,10 +75,15 @@ export const createRunsInHand = (
    * At most `concurrency` count, so that a slow database does not fill the memory.
    */
   let concluding = 0;
+  /** Executions with a process of their own. */
+  let alone = 0;
 
   return {
     get freeSlots(): number {
       return concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
+    },
+    get hasRoomAlone(): boolean {
+      return alone < executor.aloneAtMost;
     },
     get isIdle(): boolean {
       return executions.size === 0 && reserved === 0;
@@ -103,6 +108,8 @@ export const createRunsInHand = (
     begin(run: ClaimedRunRow, creatorIsHere: boolean): Execution {
       faults.reached("after-claim");
       remember(run);
+      const isAlone = queue.goesAlone(run);
+      if (isAlone) alone += 1;
       const execution = executor.execute(run, creatorIsHere, {
         onGraphEnded: () => {
           concluding += 1;
@@ -110,6 +117,7 @@ export const createRunsInHand = (
         },
         onReleased: (ending) => {
           concluding -= 1;
+          if (isAlone) alone -= 1;
           remember(run);
           // This process may hold a later attempt of the run by now.
           const isNewest = executions.get(run.run_id) === execution;
@@ -124,7 +132,7 @@ export const createRunsInHand = (
             );
             if (!isAwaitedElsewhere) waitersElsewhere.endedUnnoticed(run.run_id);
           }
-          onReleased(run.thread_id, ending === undefined || ending.othersWait);
+          onReleased(ending === undefined || ending.othersWait);
         },
       });
       executions.set(run.run_id, execution);

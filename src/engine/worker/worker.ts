@@ -69,7 +69,7 @@ export const createWorker = (options: WorkerOptions) => {
   const waitersElsewhere = createWaitersElsewhere(signals);
   const inHand = createRunsInHand(options, waitersElsewhere, {
     onGraphEnded: () => claims.graphEnded(),
-    onReleased: (threadId, mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
+    onReleased: (mayBeMore) => claims.slotFreed(mayBeMore || queue.limitsRuns),
   });
   const adoption = createAdoption(options, inHand);
   const beginOnce = (run: ClaimedRunRow): Execution | undefined =>

@@ -106,8 +106,8 @@ export const openGraphExecutor = (
   if (processes > 0) return { graphExecutor: graphProcesses, graphProcesses };
   const inline = createInlineExecutor({ ...parts, recursionLimitMax, eventCharactersAtMost });
   const graphExecutor: GraphExecutor = {
-    get hasRoomAlone() {
-      return graphProcesses.hasRoomAlone;
+    get aloneAtMost() {
+      return graphProcesses.aloneAtMost;
     },
     execute: (run, sink, options) => (options.isAlone ? graphProcesses : inline).execute(run, sink, options),
   };

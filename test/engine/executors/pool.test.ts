@@ -382,51 +382,50 @@ describe("a run that is alone", () => {
     expect(placesOf("only")).toEqual([3]);
   });
 
-  test("shares its process with none, and ends it; more than four wait for another to end", async () => {
+  test("shares its process with none, and ends it", async () => {
     const pool = aPool({ processes: 0, spares: 0 });
     await pool.loaded;
-    expect([started.length, pool.hasRoomAlone]).toEqual([0, true]);
-    const runs = ["1", "2", "3", "4", "5"].map((runId) => begin(pool, runId, true));
-    expect([started.length, pool.hasRoomAlone]).toEqual([4, false]);
+    expect(started).toHaveLength(0);
+    const runs = ["1", "2", "3"].map((runId) => begin(pool, runId, true));
     for (const fake of started) ready(fake);
-    expect(["1", "2", "3", "4", "5"].map(placesOf)).toEqual([[1], [2], [3], [4], []]);
+    expect(["1", "2", "3"].map(placesOf)).toEqual([[1], [2], [3]]);
     const [first, second] = started as [FakeProcess, FakeProcess];
     const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
     first.options.onMessage({ kind: "result", id: idOf(first, "1"), result });
-    expect([first.isClosed, pool.hasRoomAlone]).toEqual([true, false]);
-    ready(started[4]!);
-    expect(placesOf("5")).toEqual([5]);
+    expect(first.isClosed).toBe(true);
     second.options.onEnd("exit", "exited with 1");
     await vi.advanceTimersByTimeAsync(0);
     expect(runs.map(({ state }) => state.result)).toEqual([
       result,
       { kind: "lost", how: "exited with 1" },
       undefined,
-      undefined,
-      undefined,
     ]);
-    expect([started.length, pool.hasRoomAlone]).toEqual([5, true]);
+    expect([started.length, pool.aloneAtMost]).toEqual([3, 4]);
   });
 
-  test("continues in another process if the one that was to execute it ends first", async () => {
+  test("is handed back if its process does not start, and no other is taken for half a minute", async () => {
     const pool = aPool();
     ready(started[0]!);
-    begin(pool, "only", true);
+    const { state } = begin(pool, "only", true);
     started[1]!.options.onEnd("exit", "exited with 1");
-    await vi.advanceTimersByTimeAsync(LONG_MS);
-    for (const fake of started.slice(2)) ready(fake);
-    expect(placesOf("only")).toHaveLength(1);
-  });
-
-  test("does not continue if it was asked to stop meanwhile", async () => {
-    const pool = aPool();
-    ready(started[0]!);
-    const { execution } = begin(pool, "only", true);
-    execution.stop({ kind: "timeout" });
-    started[1]!.options.onEnd("exit", "exited with 1");
-    await vi.advanceTimersByTimeAsync(LONG_MS);
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(state.result).toEqual({ kind: "stopped", reason: { kind: "shutdown" } });
+    expect(pool.aloneAtMost).toBe(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.aloneAtMost).toBe(4);
     for (const fake of started.slice(2)) ready(fake);
     expect(placesOf("only")).toEqual([]);
+  });
+
+  test("begins nowhere if it was asked to stop before its process was ready", async () => {
+    const pool = aPool();
+    ready(started[0]!);
+    const { execution, state } = begin(pool, "only", true);
+    execution.stop({ kind: "timeout" });
+    ready(started[1]!);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(state.result).toEqual({ kind: "stopped", reason: { kind: "timeout" } });
+    expect([placesOf("only"), started[1]!.isClosed]).toEqual([[], true]);
   });
 });
 
@@ -452,6 +451,11 @@ test("a closed pool begins no run and starts no process", async () => {
   await vi.advanceTimersByTimeAsync(LONG_MS);
   expect(state.result).toEqual({ kind: "lost", how: "was not started" });
   expect([placesOf("late"), started.length]).toEqual([[], 2]);
+});
+
+test("new code of graphs starts no process without regular processes", async () => {
+  await aPool({ processes: 0, spares: 0, isReloading: true }).renew({ isWhole: true });
+  expect(started).toHaveLength(0);
 });
 
 describe("new code of graphs", () => {

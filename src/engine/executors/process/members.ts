@@ -246,11 +246,9 @@ export const createMembers = (options: MembersOptions, { onMessage, onEnd }: Mem
       packages = loaded;
     },
 
-    remove(member: Member): number {
+    remove(member: Member): void {
       members.delete(member);
-      const pauseMs = pauseMsAfter(member);
-      startMissingAfter(member.role === "alone" ? 0 : pauseMs);
-      return pauseMs;
+      startMissingAfter(member.role === "alone" ? 0 : pauseMsAfter(member));
     },
 
     stopStarting(): void {

@@ -2,15 +2,10 @@ import type { Logger } from "../../../platform/lib/logger.ts";
 import { idsOf, leastBusy, type Member, type Members } from "./members.ts";
 import type { RemoteExecution } from "./remote-execution.ts";
 
-/** Runs with a process of their own at a time, besides the regular processes: each takes about 130 MB. */
-const ALONE_AT_MOST = 4;
-const isAlone = ({ role, state }: Member): boolean => role === "alone" && state !== "leaving";
-
 /** Chooses the process of each run. `processes`: the regular ones. */
 export const createPlacing = (members: Members, processes: number, logger: Logger) => {
-  /** Executions that wait for a regular process, or for one of their own. */
+  /** Executions that wait for a regular process. */
   const waiting = new Set<RemoteExecution>();
-  const waitingAlone = new Set<RemoteExecution>();
   let isClosing = false;
 
   const place = (execution: RemoteExecution, member: Member): void => {
@@ -42,13 +37,6 @@ export const createPlacing = (members: Members, processes: number, logger: Logge
   };
 
   const placeWaiting = (): void => {
-    for (const execution of waitingAlone) {
-      if (members.count(isAlone) >= ALONE_AT_MOST) break;
-      waitingAlone.delete(execution);
-      const member = members.takeAlone(execution);
-      if (member.state === "ready") beginAlone(member);
-      members.startMissing();
-    }
     for (const execution of waiting) {
       const member = leastBusy(members.all) ?? relieve();
       if (member === undefined) return;
@@ -59,16 +47,19 @@ export const createPlacing = (members: Members, processes: number, logger: Logge
 
   const begin = (execution: RemoteExecution): void => {
     if (isClosing) return queueMicrotask(() => execution.lost("was not started"));
-    (execution.isAlone ? waitingAlone : waiting).add(execution);
+    if (execution.isAlone) {
+      const member = members.takeAlone(execution);
+      if (member.state === "ready") beginAlone(member);
+      return members.startMissing();
+    }
+    waiting.add(execution);
     placeWaiting();
   };
 
   /** Ends waiting executions: no process gets ready while the graphs can't be loaded. */
   const endWaiting = (end: (execution: RemoteExecution) => void): void => {
-    for (const executions of [waiting, waitingAlone]) {
-      executions.forEach(end);
-      executions.clear();
-    }
+    waiting.forEach(end);
+    waiting.clear();
   };
 
   return {
@@ -76,13 +67,7 @@ export const createPlacing = (members: Members, processes: number, logger: Logge
     beginAlone,
     placeWaiting,
     endWaiting,
-    withdraw(execution: RemoteExecution): void {
-      waiting.delete(execution);
-      waitingAlone.delete(execution);
-    },
-    get hasRoomAlone(): boolean {
-      return waitingAlone.size === 0 && members.count(isAlone) < ALONE_AT_MOST;
-    },
+    withdraw: (execution: RemoteExecution): void => void waiting.delete(execution),
     close(): void {
       isClosing = true;
       endWaiting((execution) => execution.lost("was not started"));

@@ -34,6 +34,11 @@ const STOP_MS = 5_000;
 /** A supervisor kills the server after some seconds. */
 const SHUTDOWN_STOP_MS = 1_500;
 
+/** Runs with a process of their own at a time, besides the regular processes: each takes about 130 MB. */
+const ALONE_AT_MOST = 4;
+/** Another server may start processes meanwhile. */
+const NONE_ALONE_MS = 30_000;
+
 const NO_DEATHS: Readonly<Record<DeathReason, number>> = {
   exit: 0,
   signal: 0,
@@ -110,6 +115,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
   const stopTimers = createStopTimers();
   const deaths = { ...NO_DEATHS };
   let nextId = 1;
+  let noneAloneUntil = 0;
   let hasLoaded = (): void => undefined;
   const loaded = new Promise<void>((resolve) => (hasLoaded = resolve));
   if (processes === 0) hasLoaded();
@@ -117,7 +123,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
   const hasEnded = (member: Member, reason: DeathReason, how: string): void => {
     deaths[reason] += 1;
     renewal.hasEnded(member, how);
-    const pauseMs = members.remove(member);
+    members.remove(member);
     for (const execution of member.here.values()) {
       stopTimers.forget(execution);
       // The run that ignored `stop` is not tried again; the server's kill costs the others no attempt.
@@ -125,8 +131,10 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
       else execution.lost(how);
     }
     const { only } = member;
-    if (only !== undefined && !only.isPlaced && only.stopReason === undefined)
-      setTimeout(() => placing.begin(only), pauseMs);
+    if (only?.isPlaced === false) {
+      noneAloneUntil = performance.now() + NONE_ALONE_MS;
+      only.handedBack();
+    }
     placing.placeWaiting();
   };
 
@@ -220,8 +228,8 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
   return {
     /** Resolves when a process has loaded the graphs or failed to (development), or on `close`. */
     loaded,
-    get hasRoomAlone(): boolean {
-      return placing.hasRoomAlone;
+    get aloneAtMost(): number {
+      return performance.now() < noneAloneUntil ? 0 : ALONE_AT_MOST;
     },
     figures: (): GraphProcessFigures => ({ ...countsOf(members), deaths: { ...deaths } }),
     execute(run: ClaimedRunRow, sink: WatchedSink, executionOptions: ExecutionOptions): RemoteExecution {
@@ -232,7 +240,7 @@ export const createGraphProcesses = (options: GraphProcessesOptions) => {
     },
     listening: members.listening,
     /** Only with `isReloading`. */
-    renew: renewal.renew,
+    renew: processes === 0 ? () => Promise.resolve() : renewal.renew,
     async close(): Promise<void> {
       hasLoaded();
       members.stopStarting();
