@@ -1,5 +1,7 @@
+import type { ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { compressedBody, invalid, malformed } from "../platform/domain/errors.ts";
+import { callerGone } from "./caller-gone.ts";
 import { createRoom, type Room } from "./room.ts";
 
 declare module "fastify" {
@@ -7,6 +9,8 @@ declare module "fastify" {
     /** For long handlers: drops the body and its place among the large ones. */
     releaseBody(): void;
     leaveBody: (() => void) | null;
+    /** Of this request. Parsers are not given the reply. */
+    response: ServerResponse;
   }
 }
 
@@ -89,6 +93,7 @@ export const isLargeBody = (bytes: number): boolean => bytes > LARGE_BODY_BYTES;
 export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): void => {
   const room = createBodyRoom();
   app.decorateRequest("leaveBody", null);
+  app.decorateRequest("response", undefined as never);
   app.decorateRequest("releaseBody", function releaseBody() {
     this.leaveBody?.();
     this.body = undefined;
@@ -101,16 +106,13 @@ export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): void => 
   app.addHook("onRoute", (route) => {
     route.bodyLimit = route.config?.largeBody ? limits.bytes : Math.min(limits.bytes, SMALL_ROUTE.bytes);
   });
-  app.addHook("preParsing", ({ headers }, _reply, payload, done) => {
+  app.addHook("preParsing", (request, reply, payload, done) => {
+    const { headers } = request;
+    request.response = reply.raw;
     const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
     const encoding = headers["content-encoding"];
     if (hasBody && encoding !== undefined && !IDENTITY.test(encoding)) return done(compressedBody(encoding));
     done(null, payload);
-  });
-  // Only after validation is it known that the handler is called, which may release the body early.
-  app.addHook("onResponse", (request, _reply, done) => {
-    request.leaveBody?.();
-    done();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (request, body: Buffer, done) => {
@@ -126,9 +128,14 @@ export const acceptBodies = (app: FastifyInstance, limits: BodyLimits): void => 
       done(null, value);
     };
     if (!isLargeBody(body.length)) return parse();
-    void room.enter(request.caller).then((leave) => {
-      request.leaveBody = leave;
-      parse();
-    });
+    room.enter(request.caller, callerGone(request.response)).then(
+      (leave) => {
+        request.leaveBody = leave;
+        // Fastify's onResponse does not run for a caller who hangs up.
+        request.response.once("close", leave);
+        parse();
+      },
+      (refusal: Error) => done(refusal, undefined),
+    );
   });
 };

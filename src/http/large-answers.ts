@@ -133,8 +133,8 @@ export const boundAnswers = (app: FastifyInstance, room: Room, patience = WHOLE_
   });
 };
 
-/** Each piece except the last has at least a megabyte. */
-async function* inPieces(items: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+/** Each piece except the last, which is returned, has at least a megabyte. */
+async function* inPieces(items: AsyncIterable<string>): AsyncGenerator<string, string, undefined> {
   let piece: string[] = ["["];
   let length = 0;
   let separator = "";
@@ -148,7 +148,7 @@ async function* inPieces(items: AsyncIterable<string>): AsyncGenerator<string, v
     length = 0;
   }
   piece.push("]");
-  yield piece.join("");
+  return piece.join("");
 }
 
 /**
@@ -161,19 +161,20 @@ export const sendItems = async (
   patience: TakersPatience = { stalledMs: WHOLE_ANSWER_PATIENCE.stalledMs },
 ): Promise<FastifyReply> => {
   const pieces = inPieces(items);
-  const pull = async () => {
-    const { value: text } = await pieces.next();
-    return text === undefined ? undefined : { text, taken: reply.countUnread(text.length) };
-  };
-  const ahead = [await pull(), await pull()];
+  const first = await pieces.next();
   void reply.type("application/json; charset=utf-8");
-  if (ahead[1] === undefined) return reply.send(ahead[0]?.text ?? "[]");
+  if (first.done === true) return reply.send(first.value);
   const all = async function* () {
     try {
-      for (let piece; (piece = ahead.shift() ?? (await pull())) !== undefined; piece.taken())
-        yield piece.text;
+      for (let piece: IteratorResult<string, string> = first; ; piece = await pieces.next()) {
+        const taken = reply.countUnread(piece.value.length);
+        yield piece.value;
+        // Before the next piece is made, which may wait until this caller has left less unread.
+        taken();
+        if (piece.done === true) return;
+      }
     } finally {
-      await pieces.return();
+      await pieces.return("");
     }
   };
   return reply.send(attended(reply.raw, all(), patience));

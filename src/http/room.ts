@@ -1,16 +1,26 @@
 import { callerName, type Caller } from "../access/caller.ts";
+import { unavailable } from "../platform/domain/errors.ts";
 
 /** Of one caller whose name is known. */
 const SHARE = 0.5;
 /** Lists are made without a place: from here on they are refused. */
 const REFUSED_FROM = 2;
+/** Clients try again after a refusal. */
+const WAITING_MS_AT_MOST = 30_000;
 
 export interface Room {
-  /** Waits until there is room to make what may be large. Resolves with a function that leaves the place. */
-  enter(caller: Caller | undefined): Promise<() => void>;
-  make<T>(caller: Caller | undefined, work: () => Promise<T>): Promise<T>;
+  /**
+   * Waits until there is room to make what may be large. Resolves with a function that leaves the place. Rejects with the
+   * signal's reason, and with `unavailable` after half a minute.
+   */
+  enter(caller: Caller | undefined, signal?: AbortSignal): Promise<() => void>;
+  make<T>(caller: Caller | undefined, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Makes each item when it is asked for. */
-  each<T>(caller: Caller | undefined, items: AsyncGenerator<T, void>): AsyncGenerator<T, void>;
+  each<T>(
+    caller: Caller | undefined,
+    items: AsyncGenerator<T, void>,
+    signal?: AbortSignal,
+  ): AsyncGenerator<T, void>;
   /** Counts what a client has not read yet, until the returned function is called. */
   unread(caller: Caller | undefined, bytes: number): () => void;
   /** Whether this caller, or all together, have left too much unread even for what was made without waiting. */
@@ -26,10 +36,15 @@ interface RoomOptions {
   places: number;
   /** Default: no limit. */
   unreadBytesAtMost?: number;
+  waitingMsAtMost?: number;
 }
 
 /** Few are inside at a time, and nobody comes in while too much is unread. */
-export const createRoom = ({ places, unreadBytesAtMost = Infinity }: RoomOptions): Room => {
+export const createRoom = ({
+  places,
+  unreadBytesAtMost = Infinity,
+  waitingMsAtMost = WAITING_MS_AT_MOST,
+}: RoomOptions): Room => {
   const all: Load = { making: 0, unread: 0 };
   /** Only callers with a load. */
   const byCaller = new Map<string, Load>();
@@ -56,7 +71,6 @@ export const createRoom = ({ places, unreadBytesAtMost = Infinity }: RoomOptions
     if (amount > 0) return;
     for (const waiter of waiting) {
       if (!hasRoom(waiter.name)) continue;
-      waiting.delete(waiter);
       waiter.letIn();
     }
   };
@@ -70,16 +84,40 @@ export const createRoom = ({ places, unreadBytesAtMost = Infinity }: RoomOptions
     };
   };
 
-  const enter: Room["enter"] = async (caller) => {
+  const enter: Room["enter"] = async (caller, signal) => {
+    signal?.throwIfAborted();
     const name = nameOf(caller);
     if (hasRoom(name)) return count(name, "making", 1);
-    return await new Promise((resolve) =>
-      waiting.add({ name, letIn: () => resolve(count(name, "making", 1)) }),
-    );
+    const leave = await new Promise<() => void>((resolve, reject) => {
+      const end = (): void => {
+        waiting.delete(waiter);
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", giveUp);
+      };
+      const giveUp = (): void => {
+        end();
+        reject(
+          signal?.aborted
+            ? (signal.reason as Error)
+            : unavailable("Too much is being read or written at the moment."),
+        );
+      };
+      const letIn = (): void => {
+        end();
+        resolve(count(name, "making", 1));
+      };
+      const waiter = { name, letIn };
+      const timer = setTimeout(giveUp, waitingMsAtMost);
+      signal?.addEventListener("abort", giveUp);
+      waiting.add(waiter);
+    });
+    if (signal?.aborted !== true) return leave;
+    leave();
+    throw signal.reason;
   };
 
-  const make: Room["make"] = async (caller, work) => {
-    const leave = await enter(caller);
+  const make: Room["make"] = async (caller, work, signal) => {
+    const leave = await enter(caller, signal);
     try {
       return await work();
     } finally {
@@ -90,10 +128,10 @@ export const createRoom = ({ places, unreadBytesAtMost = Infinity }: RoomOptions
   return {
     enter,
     make,
-    async *each(caller, items) {
+    async *each(caller, items, signal) {
       try {
         for (;;) {
-          const next = await make(caller, () => items.next());
+          const next = await make(caller, () => items.next(), signal);
           if (next.done === true) return;
           yield next.value;
         }

@@ -316,7 +316,8 @@ test.each([
 
 describe("large bodies", () => {
   const large = JSON.stringify({ input: "x".repeat(BODY_LIMIT - 100) });
-  const post = (path: string) => fetch(`${url}${path}`, { method: "POST", body: large });
+  const post = (path: string, signal?: AbortSignal) =>
+    fetch(`${url}${path}`, { method: "POST", body: large, ...(signal && { signal }) });
 
   test("are processed four at a time; small ones do not wait", async () => {
     const held = Array.from({ length: 5 }, () => post("/held"));
@@ -337,5 +338,16 @@ describe("large bodies", () => {
     }
     for (const end of waiting.splice(0)) end();
     expect((await Promise.all(long)).map(({ status }) => status)).toEqual(long.map(() => 200));
+  });
+
+  test("of callers who hang up do not count, whether they were in process or waited", async () => {
+    const leaving = new AbortController();
+    const held = Array.from({ length: 6 }, () => post("/held", leaving.signal));
+    await eventually("four are in process", () => waiting.length === 4);
+    leaving.abort();
+    await Promise.allSettled(held);
+    const later = Array.from({ length: 5 }, async () => await (await post("/echo")).json());
+    expect(await Promise.all(later)).toEqual(later.map(() => ({ got: JSON.parse(large) as unknown })));
+    for (const end of waiting.splice(0)) end();
   });
 });

@@ -9,6 +9,9 @@ import { eventually } from "../../helpers/conditions.ts";
 
 const MEGABYTE = 1024 * 1024;
 
+/** Less than two pieces. */
+const room = createReadRoom(1.5 * MEGABYTE);
+
 let app: FastifyInstance;
 let url: string;
 /** Created items and ended generators, over all requests. */
@@ -19,7 +22,7 @@ let ended: number;
 beforeEach(async () => {
   [made, ended] = [0, 0];
   app = Fastify({ forceCloseConnections: true });
-  boundAnswers(app, createReadRoom());
+  boundAnswers(app, room);
   app.get<{ Params: { length: string }; Querystring: { fails?: string } }>("/:length", (request, reply) => {
     const items = async function* () {
       try {
@@ -33,7 +36,7 @@ beforeEach(async () => {
         ended += 1;
       }
     };
-    return sendItems(reply, items());
+    return sendItems(reply, room.each(undefined, items()));
   });
   await app.listen({ port: 0, host: "127.0.0.1" });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
@@ -55,6 +58,11 @@ it.each([0, 1, 2, 3, 40])("sends %i items as one list", async (length) => {
   expect(list.map((item) => Number(item.replaceAll("x", "")))).toEqual(
     Array.from({ length }, (_, index) => index),
   );
+});
+
+it("lists that wait for each other's pieces to be read all end", async () => {
+  const lists = Array.from({ length: 8 }, async () => (await fetch(`${url}/7`)).json());
+  for (const list of await Promise.all(lists)) expect(list).toHaveLength(7);
 });
 
 it("creates items only as fast as the reader reads them", async () => {
