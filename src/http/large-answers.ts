@@ -7,8 +7,6 @@ import { createRoom, type Room } from "./room.ts";
 
 declare module "fastify" {
   interface FastifyReply {
-    /** `Room.make` for the caller of the request. */
-    make<T>(work: () => Promise<T>): Promise<T>;
     /** For answers that do not pass through `send` as one text. Ends when the response closes at the latest. */
     countUnread(bytes: number): () => void;
   }
@@ -103,9 +101,6 @@ const isRead = ({ method, routeOptions }: FastifyRequest): boolean =>
 
 /** Counts large answers, and disconnects clients that do not read them. */
 export const boundAnswers = (app: FastifyInstance, room: Room, patience = WHOLE_ANSWER_PATIENCE): void => {
-  app.decorateReply("make", function make(this: FastifyReply, work) {
-    return room.make(this.request.caller, work);
-  });
   app.decorateReply("countUnread", function countUnread(this: FastifyReply, bytes) {
     const { raw, request } = this;
     // The response has already fired `close`, so these bytes would never be released.

@@ -1,7 +1,7 @@
-import { callerName, type Caller } from "../access/caller.ts";
+import type { Caller } from "../access/caller.ts";
 import { unavailable } from "../platform/domain/errors.ts";
 
-/** Of one caller whose name is known. */
+/** Of one user. A key stands for an application, which may be the only caller. */
 const SHARE = 0.5;
 /** Lists are made without a place: from here on they are refused. */
 const REFUSED_FROM = 2;
@@ -50,7 +50,8 @@ export const createRoom = ({
   const byCaller = new Map<string, Load>();
   const waiting = new Set<{ name: string | undefined; letIn: () => void }>();
 
-  const nameOf = (caller: Caller | undefined): string | undefined => caller && callerName(caller);
+  const nameOf = (caller: Caller | undefined): string | undefined =>
+    caller?.kind === "user" ? caller.identity : undefined;
   const loads = (name: string | undefined): [load: Load, share: number][] => {
     const own = name === undefined ? undefined : byCaller.get(name);
     return own === undefined ? [[all, 1]] : [[all, 1], [own, SHARE]]; // prettier-ignore

@@ -49,7 +49,7 @@ export const createStoreRoutes =
         },
       },
       async (request, reply) => {
-        const item = await reply.make(() => service.get(request.caller, request.query));
+        const item = await service.get(request.caller, request.query);
         // As text: Fastify would answer null with an empty body, on which the SDK fails.
         const json = item === undefined ? "null" : JSON.stringify(item);
         return await reply.type("application/json; charset=utf-8").send(json as never);

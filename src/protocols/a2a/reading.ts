@@ -65,7 +65,7 @@ export const createReading = (calls: CallService) => {
       const reader =
         created === undefined
           ? await calls.joining.read(caller, selector, { after: -1, checkpointId: undefined })
-          : calls.joining.readCreated(created);
+          : calls.joining.readCreated(caller, created);
       const close = (): void => reader.close();
       signal.addEventListener("abort", close);
       if (signal.aborted) close();

@@ -136,7 +136,11 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
         const selector = { threadId, runId: created.row.run_id };
         const outcome = async (gone: AbortSignal) =>
           await calls.outcomes.ofCreated(created, { signal: gone, caller, isWhole: true });
-        return { reader: read(selector, calls.joining.readCreated(created), outcome), selector, created };
+        return {
+          reader: read(selector, calls.joining.readCreated(caller, created), outcome),
+          selector,
+          created,
+        };
       };
 
       const attempt = async (): Promise<Opened> => {

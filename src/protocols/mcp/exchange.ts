@@ -104,7 +104,7 @@ export const createProgressReporter = ({ readCreated }: Pick<RunService["joining
     exchange: Exchange,
     signal: AbortSignal,
   ): Promise<void> => {
-    const reader = readCreated(created);
+    const reader = readCreated(exchange.caller, created);
     const close = (): void => reader.close();
     signal.addEventListener("abort", close);
     if (signal.aborted) close();

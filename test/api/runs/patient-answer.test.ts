@@ -33,7 +33,7 @@ beforeEach(async () => {
   boundAnswers(app, room);
   app.get("/late", (_, reply) => answerPatiently(reply, answer.promise, WARMTH_MS));
   app.get("/never-warmed", (_, reply) => answerPatiently(reply, answer.promise, HOUR_MS));
-  app.get("/room", (_, reply) => reply.make(async () => "there is room"));
+  app.get("/room", () => room.make(undefined, async () => "there is room"));
   await app.listen({ host: "127.0.0.1", port: 0 });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   answer = promised();

@@ -52,6 +52,18 @@ test("nobody comes in while all together have left too much unread", async () =>
   expect(hers.leave).toBeDefined();
 });
 
+test("nobody waits for a place after hanging up, or for longer than allowed", async () => {
+  const room = createRoom({ places: 1, waitingMsAtMost: 20 });
+  const leave = await room.enter(BOB);
+  const leaving = new AbortController();
+  const gone = room.enter(ANN, leaving.signal);
+  leaving.abort(new Error("gone"));
+  await expect(gone).rejects.toThrow("gone");
+  await expect(room.enter(ANN)).rejects.toMatchObject({ kind: "unavailable" });
+  leave();
+  (await room.enter(ANN))();
+});
+
 test("a failure leaves its place, and a generator has one only while it makes an item", async () => {
   const room = createRoom({ places: 1 });
   await expect(room.make(undefined, () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");

@@ -145,7 +145,7 @@ export const createRunAnswers = (
       { namespaces, onDisconnect }: { namespaces: string[] | undefined; onDisconnect: OnDisconnect },
     ): Promise<void> {
       const selector = selectorOf(created);
-      const reader = joining.readCreated(created);
+      const reader = joining.readCreated(reply.request.caller, created);
       if (onDisconnect === "cancel") abandonOnDisconnect(reply, created);
       const end = await sendEvents(reply, selector, reader, joining, { namespaces, after: -1 });
       if (end === "ended") await joining.forget(created);

@@ -103,9 +103,9 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return { status: ended?.status ?? "rolled-back", ...(await answer(selector, ended, options)) };
     },
 
-    readCreated({ row }: CreatedRun): RunReader {
+    readCreated(caller: Caller, { row }: CreatedRun): RunReader {
       const { thread_id: threadId, run_id: runId, resumable } = row;
-      return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true });
+      return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true, caller });
     },
 
     /**

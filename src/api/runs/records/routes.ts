@@ -82,9 +82,9 @@ export const createRecordRoutes =
     app.get(
       "/threads/:thread_id/runs/:run_id",
       { schema: { tags, summary: "Get a run", params: runPath, response: { 200: runRecord, ...refusals } } },
-      async (request, reply) => {
+      async (request) => {
         const { thread_id: threadId, run_id: runId } = request.params;
-        return await reply.make(() => service.get(request.caller, { threadId, runId }));
+        return await service.get(request.caller, { threadId, runId });
       },
     );
 

@@ -50,7 +50,7 @@ export const createValueFinder = ({ searcher, slicer, readRoom, valuesOf }: Valu
       await effort.goOn();
       const batch = touched.slice(start, start + VALUES_BATCH);
       const matching = new Set<string>();
-      const leave = await effort.wait(readRoom.enter(caller));
+      const leave = await effort.wait(readRoom.enter(caller, signal));
       try {
         for await (const [id, text] of valuesOf(visibility, batch, { keys })) {
           await effort.goOn();

@@ -40,7 +40,7 @@ export const createThreadPages = (options: ValueFinderOptions): ThreadPages => {
     { signal, caller }: PageReadOptions,
   ): Promise<string[]> => {
     const yieldPoint = createYieldPoint(slicer, signal);
-    const leave = needsValues ? await readRoom.enter(caller) : undefined;
+    const leave = needsValues ? await readRoom.enter(caller, signal) : undefined;
     const values = needsValues ? valuesOf(visibility, rows, {}) : undefined;
     const records: string[] = [];
     let bytes = 0;

@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import type { Caller } from "../../../access/caller.ts";
+import { callerGone } from "../../../http/caller-gone.ts";
 import { sendItems } from "../../../http/large-answers.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
@@ -25,8 +26,11 @@ const readRoutes =
           querystring: schemas.stateQuery,
         },
       },
-      async (request, reply) =>
-        sendJson(reply, await service.read(request.caller, request.params.thread_id, request.query)),
+      async (request, reply) => {
+        const { thread_id } = request.params;
+        const gone = callerGone(reply.raw);
+        return sendJson(reply, await service.read(request.caller, thread_id, request.query, gone));
+      },
     );
 
     app.get(
@@ -42,13 +46,9 @@ const readRoutes =
       },
       async (request, reply) => {
         const { thread_id, checkpoint_id } = request.params;
-        return sendJson(
-          reply,
-          await service.read(request.caller, thread_id, {
-            ...request.query,
-            checkpoint: { checkpoint_id },
-          }),
-        );
+        const at = { ...request.query, checkpoint: { checkpoint_id } };
+        const gone = callerGone(reply.raw);
+        return sendJson(reply, await service.read(request.caller, thread_id, at, gone));
       },
     );
 
@@ -64,8 +64,11 @@ const readRoutes =
           body: schemas.stateAtCheckpointBody,
         },
       },
-      async (request, reply) =>
-        sendJson(reply, await service.read(request.caller, request.params.thread_id, request.body)),
+      async (request, reply) => {
+        const { thread_id } = request.params;
+        const gone = callerGone(reply.raw);
+        return sendJson(reply, await service.read(request.caller, thread_id, request.body, gone));
+      },
     );
   };
 
@@ -119,7 +122,8 @@ const historyRoutes =
       caller: Caller,
       threadId: string,
       options: HistoryOptions,
-    ): Promise<FastifyReply> => sendItems(reply, service.history(caller, threadId, options));
+    ): Promise<FastifyReply> =>
+      sendItems(reply, service.history(caller, threadId, options, callerGone(reply.raw)));
     const path = "/threads/:thread_id/history";
     app.get(path, { schema: { ...schema, querystring: schemas.historyQuery } }, async (request, reply) =>
       send(reply, request.caller, request.params.thread_id, request.query),

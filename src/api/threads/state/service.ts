@@ -57,20 +57,28 @@ export const createStateService = (options: StateServiceOptions) => {
       return await readRoom.make(caller, () => reader.valuesOfRun(thread, runId));
     },
 
-    async read(caller: Caller, threadId: string, stateOptions: StateOptions): Promise<string> {
+    async read(
+      caller: Caller,
+      threadId: string,
+      stateOptions: StateOptions,
+      signal?: AbortSignal,
+    ): Promise<string> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
-      return await readRoom.make(caller, () => reader.read({ visibility, threadId, graphId }, stateOptions));
+      const thread = { visibility, threadId, graphId };
+      return await readRoom.make(caller, () => reader.read(thread, stateOptions), signal);
     },
 
     async *history(
       caller: Caller,
       threadId: string,
       historyOptions: HistoryOptions,
+      signal?: AbortSignal,
     ): AsyncGenerator<string, void, undefined> {
       const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
       const { graphId } = await states.standing(visibility, threadId);
-      yield* readRoom.each(caller, reader.history({ visibility, threadId, graphId }, historyOptions));
+      const thread = { visibility, threadId, graphId };
+      yield* readRoom.each(caller, reader.history(thread, historyOptions), signal);
     },
 
     /** Throws like `StateUpdates.update`. */
