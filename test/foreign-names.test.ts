@@ -21,7 +21,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "platform/encryption/encryption.ts: (row as Record<string, unknown>)[name]": "a column of our own list",
   "platform/lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
   "platform/database/statement.ts: given[name]": "a parameter of our own statement",
-  "platform/database/statement.ts: sql[name]": "a parameter of our own statement",
   "engine/queue/sql/create.ts: parameters[name]": "a parameter of our own statement",
   "platform/lib/names.ts: name in Object.prototype": "asks for just that",
   "platform/telemetry/sdk.ts: environment[name]": "a variable of our own list",
@@ -46,9 +45,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "state/values/types/message.ts: message.lc_kwargs?.[key]": "a key of just that object",
   "state/values/types/message-trees.ts: kwargs[key] = encode(value)": "two names of our own",
   "state/values/types/message-trees.ts: live[key]": "a name of our own list, or the message's own",
-  "state/checkpoints/saver/difference-saver.ts: checkpoint.channel_values[TASKS] = sends":
+  "state/checkpoints/read/checkpoint-tuples.ts: checkpoint.channel_values[TASKS] = sends":
     "a constant of LangGraph's",
-  "state/checkpoints/saver/difference-saver.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)":
+  "state/checkpoints/read/checkpoint-tuples.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1":
     "a constant of LangGraph's",
   "graphs/graphs.ts: found[name] = marked(graphSchemas(id, subgraph, fromSource?.get(name)), fromSource)":
     "a node of the operator's graph",

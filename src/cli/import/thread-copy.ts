@@ -45,10 +45,17 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
     if (record !== undefined && record.importedId !== sourceId) {
       return skipped("this server has a thread with that id that was not imported from there");
     }
-    const missing = keys.filter(({ checkpointNs, checkpointId, writes }) => {
-      const stored = existing.get(checkpointKey(checkpointNs, checkpointId));
-      return stored === undefined || stored < writes;
-    });
+    const later = new Set<string>();
+    const missing = keys
+      .toReversed()
+      .filter(({ checkpointNs, checkpointId, writes }) => {
+        const stored = existing.get(checkpointKey(checkpointNs, checkpointId));
+        // What is older than an imported checkpoint of its graph or of the root graph was imported, too, and pruned here.
+        if (stored === undefined) return !later.has(checkpointNs) && !later.has("");
+        later.add(checkpointNs);
+        return stored < writes;
+      })
+      .reverse();
     const known = new Set(keys.map((of) => checkpointKey(of.checkpointNs, of.checkpointId)));
     const wentOn = record !== undefined && (record.busy || [...existing.keys()].some((of) => !known.has(of)));
     if (missing.length === 0 && record !== undefined) {

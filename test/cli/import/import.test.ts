@@ -175,6 +175,24 @@ describe("an import", () => {
       expect(await tuplesOf(saver, id)).toEqual(await tuplesOf(filled.saver, id));
     }));
 
+  it("does not bring back what was pruned here, and copies what is new", () =>
+    withTarget(async (target) => {
+      const prunedHere = async (id: string): Promise<void> => {
+        await importInto(target, { threadId: id });
+        await target.storage.keepLatest(id);
+        const before = await countRows(target);
+        expect(await importInto(target, { threadId: id })).toMatchObject({ already: 1, checkpoints: 0 });
+        expect(await countRows(target)).toEqual(before);
+      };
+      await prunedHere(NESTED);
+      const id = randomUUID();
+      await filled.run("counter", id, saying("one"), saying("two"));
+      await prunedHere(id);
+      await filled.run("counter", id, saying("three"));
+      expect(await importInto(target, { threadId: id })).toMatchObject({ copied: 1, checkpoints: 3 });
+      expect((await target.anotherProcess().readHead(id))?.values.get("count")).toBe("3");
+    }));
+
   it("continues where it was stopped, with the same result as without a stop", () =>
     withTarget(async (target) => {
       const stopping = new AbortController();

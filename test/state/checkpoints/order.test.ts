@@ -131,22 +131,44 @@ describe("a clock that goes back during a run", () => {
   );
 
   test.each([
-    ["", false],
-    [" that was pruned", true],
-  ])("loses nothing of a subgraph, nor of its question, in a thread%s", async (_how, isPruned) => {
-    const ask: Node = () => ({ steps: [String(interrupt("who?"))] });
-    const inner = row({ x: done("x", () => step(-STEP_MS)), y: done("y"), ask });
-    const graph = row({ a: done("a", () => step(-STEP_MS)), inner, b: done("b") });
-    const { threadId } = await aRunningRun(opened.database);
-    await run(threadId, graph, { steps: ["one"] });
-    step(-STEP_MS);
-    if (isPruned) await opened.anotherProcess().keepLatest(threadId);
-    await run(threadId, graph, new Command({ resume: "me" }));
-    const before = ["one", "a"];
-    expect(await stepsOf(threadId, graph)).toEqual([...before, ...before, "x", "y", "me", "b"]);
-    const rows = await checkpointsOf(threadId);
-    expect(new Set(rows.map(({ ns }) => ns)).size).toBe(2);
-  });
+    ["", false, "async"],
+    ["", false, "exit"],
+    [" that was pruned", true, "async"],
+    [" that was pruned", true, "exit"],
+  ] as const)(
+    "loses nothing of a subgraph, nor of its question, in a thread%s",
+    async (_how, isPruned, durability) => {
+      const ask: Node = () => ({ steps: [String(interrupt("who?"))] });
+      const seen: string[][] = [];
+      const y = ({ steps }: typeof State.State) => {
+        seen.push(steps);
+        return { steps: ["y"] };
+      };
+      const inner = row({ x: done("x", () => step(-STEP_MS)), y, ask });
+      const graph = row({ a: done("a", () => step(-STEP_MS)), inner, b: done("b") });
+      const { threadId } = await aRunningRun(opened.database);
+      await run(threadId, graph, { steps: ["one"] }, { durability });
+      step(-STEP_MS);
+      if (isPruned) await opened.anotherProcess().keepLatest(threadId);
+      const asked = await stateOf(threadId, graph);
+      expect(asked.tasks[0]?.state).toBeDefined();
+      await run(threadId, graph, new Command({ resume: "me" }), { durability });
+      const before = ["one", "a"];
+      expect(seen).toEqual([[...before, "x"]]);
+      expect(await stepsOf(threadId, graph)).toEqual([...before, ...before, "x", "y", "me", "b"]);
+      const rows = await checkpointsOf(threadId);
+      expect(new Set(rows.map(({ ns }) => ns)).size).toBe(2);
+      // What the subgraph stored in the step of a checkpoint is not before that checkpoint.
+      const inside = rows.find(({ ns }) => ns !== "")?.ns;
+      const listed = opened
+        .anotherProcess()
+        .saver.list(
+          { configurable: { thread_id: threadId, checkpoint_ns: inside } },
+          { before: asked.config },
+        );
+      expect((await listed.next()).done).toBe(true);
+    },
+  );
 
   test("leaves the history in the order of the steps, also from page to page", async () => {
     const graph = row({
@@ -171,6 +193,35 @@ describe("a clock that goes back during a run", () => {
     );
   });
 
+  test.each(["list", "readHistory"] as const)(
+    "does not end a page at a checkpoint that is deleted meanwhile (%s)",
+    async (reads) => {
+      const { threadId } = await aRunningRun(opened.database);
+      const storage = opened.anotherProcess();
+      const saver = storage.saverForImport();
+      const config = { configurable: { thread_id: threadId, checkpoint_ns: "" } };
+      const ids = Array.from({ length: 120 }, (_, index) => uuid6(index));
+      const empty = { v: 4, ts: "", channel_values: {}, channel_versions: {}, versions_seen: {} };
+      for (const id of ids)
+        await saver.put(config, { ...empty, id }, { source: "loop", step: 0, parents: {} }, {});
+      await saver.flush();
+      const found: string[] = [];
+      const read = async (id: string): Promise<void> => {
+        found.push(id);
+        await opened.database.query(
+          "delete from threadloom.checkpoints where thread_id = $1 and checkpoint_id = $2",
+          [threadId, id],
+        );
+      };
+      if (reads === "list")
+        for await (const { checkpoint } of storage.saver.list(config)) await read(checkpoint.id);
+      else
+        for await (const { checkpointId } of storage.readHistory(threadId, "", { limit: 1000 }))
+          await read(checkpointId);
+      expect(found).toEqual(ids.toReversed());
+    },
+  );
+
   test("finds the state that a subgraph had before a checkpoint of the graph above", async () => {
     const graph = row({ a: done("a", () => step(-STEP_MS)) });
     const { threadId } = await aRunningRun(opened.database);
@@ -192,6 +243,9 @@ describe("a clock that goes back during a run", () => {
     };
     expect(await before(earlier?.checkpointId)).toEqual([]);
     expect(await before(later?.checkpointId)).toEqual([inner.id]);
+    // With durability `exit`, LangGraph names a checkpoint that it never stores.
+    expect(await before("00000000-0000-6000-8000-000000000000")).toEqual([]);
+    expect(await before("ffffffff-ffff-6fff-bfff-ffffffffffff")).toEqual([inner.id]);
   });
 
   test("does not hide an update of the state, which returns its stored id", async () => {

@@ -11,6 +11,7 @@ import { assertFilterOpen, inThread } from "./encrypted-filter.ts";
 export interface CheckpointRow {
   thread_id: string;
   checkpoint_ns: string;
+  seq: string;
   checkpoint_id: string;
   parent_id: string | null;
   run_id: string | null;
@@ -30,7 +31,7 @@ export type RawRow = Omit<CheckpointRow, "segments" | "writes"> & {
   writes: string | null;
 };
 
-export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_id, c.run_id,
+export const COLUMNS = `c.thread_id, c.checkpoint_ns, c.seq, c.checkpoint_id, c.parent_id, c.run_id,
   coalesce(c.metadata_text, (s.metadata || c.metadata)::text) as metadata, c.record,
   array_to_string(c.segments, ',') as segments, s.shape, s.hash as shape_hash`;
 
@@ -50,6 +51,8 @@ export interface RowFilter {
   checkpointNs: string | undefined;
   checkpointId?: string;
   beforeCheckpointId?: string;
+  /** The last row of the previous page, which may be deleted by now. */
+  beforeSeq?: string | undefined;
   runId?: string;
   metadata?: JsonObject;
   limit: number;
@@ -85,23 +88,33 @@ const READ_BOUNDED_ROWS = statement({ ...ROWS, bytesAtMost: "bigint" }, (sql) =>
   ),
 );
 
-/** LangGraph also names a checkpoint of the graph above. Indexes: checkpoints_pkey. */
+/**
+ * LangGraph also names a checkpoint of the graph above, or one that is not stored, whose id has a time. Indexes:
+ * checkpoints_pkey.
+ */
 const seqOf = ({ threadId, checkpointNs }: RowFilter, id: string, parameter: (value: unknown) => string) => {
   const thread = threadId === undefined ? "true" : `b.thread_id = ${parameter(threadId)}::uuid`;
-  const named = `${thread} and b.checkpoint_id = ${parameter(id)}::uuid`;
-  const inThread = `(select max(b.seq) from threadloom.checkpoints b where ${named})`;
-  if (checkpointNs === undefined) return inThread;
-  return `coalesce((select max(b.seq) from threadloom.checkpoints b
-    where ${named} and b.checkpoint_ns = ${parameter(checkpointNs)}::text), ${inThread})`;
+  const inNamespace =
+    checkpointNs === undefined ? "true" : `b.checkpoint_ns = ${parameter(checkpointNs)}::text`;
+  const given = `${parameter(id)}::uuid`;
+  const named = `select max(b.seq) from threadloom.checkpoints b where ${thread} and b.checkpoint_id = ${given}`;
+  return `coalesce((${named} and ${inNamespace}), (${named}), (select max(b.seq) + 1
+    from threadloom.checkpoints b where ${thread} and ${inNamespace} and b.checkpoint_id < ${given}))`;
 };
 
 const matching = ({ encryption }: Queryable, filter: RowFilter): Fragment =>
   fragment((parameter) => {
     const conditions = [inThread(filter, parameter), "c.hidden is null"];
-    const { checkpointId, beforeCheckpointId, runId, metadata = {} } = filter;
+    const { checkpointId, beforeCheckpointId, beforeSeq, runId, metadata = {} } = filter;
     if (checkpointId !== undefined) conditions.push(`c.checkpoint_id = ${parameter(checkpointId)}::uuid`);
-    if (beforeCheckpointId !== undefined)
+    if (beforeSeq !== undefined) conditions.push(`c.seq < ${parameter(beforeSeq)}::bigint`);
+    else if (beforeCheckpointId !== undefined)
       conditions.push(`c.seq < ${seqOf(filter, beforeCheckpointId, parameter)}`);
+    // With durability `exit`, the subgraphs of a step are stored before its checkpoint.
+    if (beforeCheckpointId !== undefined)
+      conditions.push(
+        `c.metadata -> 'parents' ->> '' is distinct from ${parameter(beforeCheckpointId)}::uuid::text`,
+      );
     if (runId !== undefined) conditions.push(`c.run_id = ${parameter(runId)}::uuid`);
     if (Object.keys(metadata).length > 0) {
       encryption.assertSearchable(metadata);

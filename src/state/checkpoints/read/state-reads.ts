@@ -75,11 +75,12 @@ export const createStateReads = (
       for (const id of [beforeCheckpointId, checkpointId]) if (id !== undefined && !isUuid(id)) return;
       const { run_id: runId, ...metadata } = metadataFilter;
       if (runId !== undefined && !(typeof runId === "string" && isUuid(runId))) return;
-      const filter = { threadId: threadKey(threadId), checkpointNs, checkpointId, runId, metadata };
-      let cursor = beforeCheckpointId;
+      const key = threadKey(threadId);
+      const filter = { threadId: key, checkpointNs, checkpointId, beforeCheckpointId, runId, metadata };
+      let beforeSeq: string | undefined;
       for (let left = limit; left > 0;) {
         const pageRows = Math.min(left, PAGE_ROWS);
-        const page = { ...filter, beforeCheckpointId: cursor, limit: pageRows };
+        const page = { ...filter, beforeSeq, limit: pageRows };
         const { rows, isEnd } = await readRowsOf(database, page, PAGE_BYTES);
         for await (const loaded of reader.load(rows)) {
           const id = loaded.row.checkpoint_id;
@@ -89,7 +90,7 @@ export const createStateReads = (
         }
         if (isEnd && rows.length < pageRows) return;
         left -= rows.length;
-        cursor = rows.at(-1)?.checkpoint_id;
+        beforeSeq = rows.at(-1)?.seq;
       }
     },
 

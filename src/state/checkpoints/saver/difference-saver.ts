@@ -133,18 +133,17 @@ export abstract class DifferenceSaver extends BaseCheckpointSaver {
     // LangGraph lists a single checkpoint to replay from it.
     const learner = options.limit === 1 ? writer : undefined;
     let left = options.limit ?? Number.POSITIVE_INFINITY;
-    let cursor = filter.rows.beforeCheckpointId;
+    let beforeSeq: string | undefined;
     while (left > 0) {
       const limit = Math.min(left, PAGE_CHECKPOINTS);
-      const page = { ...filter.rows, beforeCheckpointId: cursor, limit };
-      const rows = await readRows(this.parts.database, page);
+      const rows = await readRows(this.parts.database, { ...filter.rows, beforeSeq, limit });
       for await (const loaded of this.parts.reader.load(rows)) {
         if ("error" in loaded) throw loaded.error;
         yield await this.toTuple(loaded, filter.threadId ?? loaded.row.thread_id, learner);
       }
       left -= rows.length;
-      cursor = rows[rows.length - 1]?.checkpoint_id;
-      if (rows.length < limit || cursor === undefined) return;
+      beforeSeq = rows.at(-1)?.seq;
+      if (rows.length < limit) return;
     }
   }
 

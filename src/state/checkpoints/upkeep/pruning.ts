@@ -10,20 +10,22 @@ type Sql = Readonly<Record<"threadId", string>>;
 
 /**
  * The newest checkpoint of the root graph, of subgraphs with their own memory (no colon in the namespace), and of the
- * current step's subgraphs.
+ * current step's subgraphs. With durability `exit`, these are stored before the root graph.
  */
 const HEADS = (sql: Sql): string => `
 root as (
-  select seq from threadloom.checkpoints
+  select checkpoint_id, seq from threadloom.checkpoints
   where thread_id = ${sql.threadId} and checkpoint_ns = '' order by seq desc limit 1
 ),
 newest as (
-  select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id, seq
+  select distinct on (checkpoint_ns) checkpoint_ns, checkpoint_id, seq,
+    metadata -> 'parents' ->> '' as root_id
   from threadloom.checkpoints where thread_id = ${sql.threadId}
   order by checkpoint_ns, seq desc
 ),
 heads as (
-  select * from newest n where n.checkpoint_ns not like '%:%' or n.seq > (select seq from root)
+  select n.* from newest n left join root on true
+  where n.checkpoint_ns not like '%:%' or n.seq > root.seq or n.root_id = root.checkpoint_id::text
 )`;
 
 /** Deletes all but `kept`. */
