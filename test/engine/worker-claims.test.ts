@@ -101,9 +101,11 @@ describe("runs that need a process of their own", () => {
     one.waiting.push(...[e!, f!, g!].map((run) => ({ ...run, attempt: 2 })), aRun("next"));
     await one.looks(2);
     expect(one.worker.runIds).toEqual(["a", "b", "c", "d", "other", "next"]);
+    one.asked.length = one.did.length = 0;
     one.runOf("b").release(ending());
-    await one.looks(1);
+    await settled();
     expect(one.worker.runIds).toEqual(["a", "c", "d", "other", "next", "e"]);
+    expect([one.asked, one.did.join()]).toEqual([[1, 4], expect.not.stringContaining("handed")]);
   });
 
   test("stay here if they are to be cancelled, because nobody cancels them in the queue", async () => {

@@ -14,14 +14,14 @@ const UNSURE_MS = 3_000;
  */
 export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHand: RunsInHand) => {
   let unsureSince: number | undefined;
-  const hasRoomFor = (run: ClaimedRunRow): boolean => !queue.goesAlone(run) || inHand.hasRoomAlone;
+  const hasRoomFor = (run: ClaimedRunRow): boolean => !queue.goesAlone(run) || inHand.roomAlone > 0;
   const handBack = async (run: ClaimedRunRow): Promise<void> => {
     // A run that is to be cancelled ends here, because no process would cancel it in the queue.
     if ((await queue.handBack(selectorOf(run))) !== undefined) inHand.begin(run, false);
   };
   return {
-    /** Begins claimed runs. A claim may take more runs that need a process of their own than may have one. */
-    async begin(runs: readonly ClaimedRunRow[]): Promise<void> {
+    /** Begins claimed runs. Returns true if more of them need a process of their own than may have one. */
+    async begin(runs: readonly ClaimedRunRow[]): Promise<boolean> {
       const beyond = runs.filter((run) => {
         if (inHand.hasBegun(run)) return false;
         if (!hasRoomFor(run)) return true;
@@ -34,6 +34,7 @@ export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHa
         unsureSince = performance.now();
         logger.debug({ err: error }, "claimed runs could not be handed back; it is tried again");
       }
+      return beyond.length > 0;
     },
     claimFailed(error: unknown): void {
       if (mayHaveBeenCommitted(error)) unsureSince = performance.now();
@@ -84,15 +85,19 @@ export const createClaims = (
   let wanted = false;
   /** Runs are known to wait, so new runs do not take the next free slot. */
   let backlog = false;
+  /** So many runs wait for a process of their own that a claim must take no more than may have one. */
+  let aloneWait = false;
   let polling: Promise<void> | undefined;
 
   const claim = async (): Promise<void> => {
     wanted = false;
-    const slots = Math.min(inHand.freeSlots, queue.claimedAtOnce);
+    const room = inHand.roomAlone;
+    const most = aloneWait && room > 0 ? room : queue.claimedAtOnce;
+    const slots = Math.min(inHand.freeSlots, queue.claimedAtOnce, most);
     inHand.reserve(slots);
     let runs: ClaimedRunRow[] = [];
     try {
-      runs = await queue.claim(processId, leaseSeconds, slots, { withAlone: inHand.hasRoomAlone });
+      runs = await queue.claim(processId, leaseSeconds, slots, { withAlone: room > 0 });
       backOff.reset();
       backlog = runs.length === slots;
       wanted ||= backlog;
@@ -107,7 +112,8 @@ export const createClaims = (
     } finally {
       inHand.release(slots);
     }
-    await adoption.begin(runs);
+    const isBeyond = await adoption.begin(runs);
+    if (room > 0) aloneWait = isBeyond || (aloneWait && runs.length === slots);
   };
 
   const wake = (): void => {

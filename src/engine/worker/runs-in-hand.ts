@@ -49,7 +49,7 @@ export interface WorkerOptions {
 
 interface Reactions {
   onGraphEnded(): void;
-  /** `mayBeMore`: a run of the thread, which waited for this one, may start now. */
+  /** `mayBeMore`: a run that waited for this one may start now. */
   onReleased(mayBeMore: boolean): void;
 }
 
@@ -82,8 +82,8 @@ export const createRunsInHand = (
     get freeSlots(): number {
       return concurrency - (executions.size - Math.min(concluding, concurrency)) - reserved;
     },
-    get hasRoomAlone(): boolean {
-      return alone < executor.aloneAtMost;
+    get roomAlone(): number {
+      return executor.aloneAtMost - alone;
     },
     get isIdle(): boolean {
       return executions.size === 0 && reserved === 0;
@@ -132,7 +132,7 @@ export const createRunsInHand = (
             );
             if (!isAwaitedElsewhere) waitersElsewhere.endedUnnoticed(run.run_id);
           }
-          onReleased(ending === undefined || ending.othersWait);
+          onReleased(isAlone || ending === undefined || ending.othersWait);
         },
       });
       executions.set(run.run_id, execution);
