@@ -137,6 +137,8 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const receive = async (received: Buffer): Promise<void> => {
     const leave = isLargeBody(received.length) ? await bodies.enter(access.caller) : undefined;
     try {
+      // The socket may have closed during the wait.
+      if (shared.isGone) return;
       let envelope: CommandEnvelope;
       try {
         envelope = validated(commandEnvelope, parseBody(String(received), elementsAtMost), "The message");
