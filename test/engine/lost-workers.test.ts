@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { apiOf, type Api } from "../helpers/api.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 import { eventually } from "../helpers/conditions.ts";
@@ -20,8 +20,9 @@ beforeAll(async () => {
   });
   api = apiOf(server);
 });
+// A server that survives would execute the runs of the next test.
+afterEach(workers.end);
 afterAll(async () => {
-  await workers.end();
   await server.close();
 });
 
@@ -64,8 +65,8 @@ describe("a killed process", () => {
     const deaths: unknown[] = [];
     for (const worker of await Promise.all(others))
       void worker.exit().then(async (death) => {
-        deaths.push(death);
-        await endLeases(server);
+        // The other one is killed when the tests have ended.
+        if (deaths.push(death) === 1) await endLeases(server);
       });
     const doomed = await openStream(`${server.url}/threads/${await api.aThread()}/runs/stream`, {
       body: { assistant_id: "lethal", input: { messages: [] }, stream_mode: "updates" },
