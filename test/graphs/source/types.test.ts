@@ -2,7 +2,11 @@ import { getPriority } from "node:os";
 import { resolve } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/platform/lib/json.ts";
-import { startExtraction, type Extraction, type SourceSchemas } from "../../../src/graphs/source/extraction-process.ts";
+import {
+  startExtraction,
+  type Extraction,
+  type SourceSchemas,
+} from "../../../src/graphs/source/extraction-process.ts";
 import { FIXTURES } from "../helpers.ts";
 import { aProject, graphText, SCHEMA_PROCESS } from "./project.ts";
 
