@@ -65,7 +65,7 @@ export interface GraphDescription {
 
 export const NO_SOURCE: GraphSourceSchemas = new Map();
 
-/** What callers learn of graphs. */
+/** The schemas of graphs, for callers. */
 export const createDescriptions = (source: SourceReader | undefined) => {
   const kept = new Map<string, GraphSchemas>();
 

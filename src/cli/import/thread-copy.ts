@@ -50,7 +50,7 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
       .toReversed()
       .filter(({ checkpointNs, checkpointId, writes }) => {
         const stored = existing.get(checkpointKey(checkpointNs, checkpointId));
-        // What is older than an imported checkpoint of its graph or of the root graph was imported, too, and pruned here.
+        // An earlier import stored the older checkpoints, too. A prune removed them here.
         if (stored === undefined) return !later.has(checkpointNs) && !later.has("");
         later.add(checkpointNs);
         return stored < writes;

@@ -100,7 +100,7 @@ const publishHalfDone = async (
   { configurable = {} }: GraphRunOptions,
 ): Promise<void> => {
   if (!publisher.publishesHalfDone) return;
-  // What can't be read here fails the run itself, or only a client's display.
+  // An unreadable state fails the run later. Until then only a client's display lacks it.
   const state = await graph.getState({ configurable }).catch(() => undefined);
   const ended = state?.tasks.flatMap(({ id, result }) => (result === undefined ? [] : [id])) ?? [];
   if (ended.length > 0) publisher.halfDone({ values: state?.values, ended });

@@ -9,7 +9,7 @@ export type DeliveryKind = "webhook" | "push";
 
 /** A delivery held by this process. `attempt` is the fencing token: each claim increments it. */
 export interface HeldDelivery {
-  /** Of a webhook: its run's. */
+  /** A webhook has the id of its run. */
   id: string;
   kind: DeliveryKind;
   receiver: string;

@@ -179,7 +179,7 @@ interface StoreItemsTable {
 
 /** See engine/outbox/README.md. The columns of the other kind are null. */
 interface DeliveriesTable {
-  /** Of a webhook: its run's. */
+  /** A webhook has the id of its run. */
   delivery_id: string;
   kind: "webhook" | "push";
   thread_id: string;

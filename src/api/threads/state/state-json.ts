@@ -159,7 +159,7 @@ const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): Json
     : { ...parents, [checkpointNs]: checkpointId };
 };
 
-/** Of a state whose graph is not known. */
+/** The fields that need no graph. */
 export const storedFields = (stored: StoredCheckpoint, values: string): StateFields => {
   const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
   return {

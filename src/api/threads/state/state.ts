@@ -110,7 +110,7 @@ export const createStateReader = (
 ): StateReader => {
   const { graphOf, configurationsOf, areKeysChannels } = createThreadGraphs(graphs, configurations);
 
-  /** What waits for the end of a step counts in the newest state. */
+  /** In the newest state, interrupts of a step that has not ended count as open (docs/decisions/094). */
   const fieldsByGraph = async (
     { graph, classes }: GraphOfThread,
     stored: StoredCheckpoint,

@@ -46,8 +46,8 @@ const thread = (
 const CREATE_BEHIND_OTHERS = createMany({ ...RUN_PARAMETERS, ...THREAD_PARAMETERS }, CONDITIONS, thread);
 
 /**
- * The caller holds the threads' locks and names each thread once. Leaves out runs of a missing or hidden assistant, and
- * of a thread with `pendingAtMost` pending runs.
+ * The caller holds the threads' locks and names each thread once. Stores no run
+ * whose assistant is missing or hidden, and none on a thread that has `pendingAtMost` pending runs.
  */
 export const createBehindOthers = async (
   transaction: Queryable,
