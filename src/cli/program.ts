@@ -2,90 +2,43 @@ import { Command } from "commander";
 import { serverVersion } from "../platform/lib/package-versions.ts";
 import type { CommandSurroundings, CreateCommand } from "./commands/command.ts";
 
-interface CommandEntry {
-  readonly name: string;
-  readonly summary: string;
-  /** Loading all commands takes a second. */
-  load(): Promise<CreateCommand>;
-}
-
-/** A new command is a file in `commands/` and a line here. */
-const COMMANDS: readonly CommandEntry[] = [
-  {
-    name: "new",
-    summary: "Create a project with a working graph.",
-    load: async () => (await import("./commands/new.ts")).createNew,
-  },
-  {
-    name: "dev",
-    summary: "Start the server, and reload graphs when their files change.",
-    load: async () => (await import("./commands/dev.ts")).createDev,
-  },
-  {
-    name: "start",
-    summary: "Start the server.",
-    load: async () => (await import("./commands/start.ts")).createStart,
-  },
-  {
-    name: "doctor",
-    summary: "Check everything that a start needs, and say what to fix.",
-    load: async () => (await import("./commands/doctor.ts")).createDoctor,
-  },
-  {
-    name: "keys",
-    summary: "Create, list and revoke API keys.",
-    load: async () => (await import("./commands/keys.ts")).createKeys,
-  },
-  {
-    name: "migrate",
-    summary: "Bring the tables up to date, or list pending migrations.",
-    load: async () => (await import("./commands/migrate.ts")).createMigrate,
-  },
-  {
-    name: "import",
-    summary: "Copy threads from LangGraph's own Postgres saver.",
-    load: async () => (await import("./commands/import.ts")).createImport,
-  },
-  {
-    name: "runs",
-    summary: "List, show, follow and cancel runs.",
-    load: async () => (await import("./commands/runs.ts")).createRuns,
-  },
-  {
-    name: "threads",
-    summary: "List, show, follow and delete threads.",
-    load: async () => (await import("./commands/threads.ts")).createThreads,
-  },
-  {
-    name: "webhooks",
-    summary: "Show the deliveries of webhooks, and send them again.",
-    load: async () => (await import("./commands/webhooks.ts")).createWebhooks,
-  },
-  {
-    name: "encryption",
-    summary: "Show the encryption keys in use, and rotate to the newest.",
-    load: async () => (await import("./commands/encryption.ts")).createEncryption,
-  },
-  {
-    name: "dockerfile",
-    summary: "Print a Dockerfile for this project.",
-    load: async () => (await import("./commands/dockerfile.ts")).createDockerfile,
-  },
-  {
-    name: "compose",
-    summary: "Print a compose file for this project.",
-    load: async () => (await import("./commands/compose.ts")).createCompose,
-  },
-  {
-    name: "openapi",
-    summary: "Print the description of the API.",
-    load: async () => (await import("./commands/openapi.ts")).createOpenapi,
-  },
-  {
-    name: "schemas",
-    summary: "Read the schemas of graphs in advance.",
-    load: async () => (await import("./commands/schemas.ts")).createSchemas,
-  },
+/** Loading all commands takes a second. A new command is a file in `commands/` and a line here. */
+const COMMANDS: readonly (readonly [
+  name: string,
+  summary: string,
+  load: () => Promise<{ create: CreateCommand }>,
+])[] = [
+  ["new", "Create a project with a working graph.", () => import("./commands/new.ts")],
+  ["dev", "Start the server, and reload graphs when their files change.", () => import("./commands/dev.ts")],
+  ["start", "Start the server.", () => import("./commands/start.ts")],
+  [
+    "doctor",
+    "Check everything that a start needs, and say what to fix.",
+    () => import("./commands/doctor.ts"),
+  ],
+  ["keys", "Create, list and revoke API keys.", () => import("./commands/keys.ts")],
+  [
+    "migrate",
+    "Bring the tables up to date, or list pending migrations.",
+    () => import("./commands/migrate.ts"),
+  ],
+  ["import", "Copy threads from LangGraph's own Postgres saver.", () => import("./commands/import.ts")],
+  ["runs", "List, show, follow and cancel runs.", () => import("./commands/runs.ts")],
+  ["threads", "List, show, follow and delete threads.", () => import("./commands/threads.ts")],
+  [
+    "webhooks",
+    "Show the deliveries of webhooks, and send them again.",
+    () => import("./commands/webhooks.ts"),
+  ],
+  [
+    "encryption",
+    "Show the encryption keys in use, and rotate to the newest.",
+    () => import("./commands/encryption.ts"),
+  ],
+  ["dockerfile", "Print a Dockerfile for this project.", () => import("./commands/dockerfile.ts")],
+  ["compose", "Print a compose file for this project.", () => import("./commands/compose.ts")],
+  ["openapi", "Print the description of the API.", () => import("./commands/openapi.ts")],
+  ["schemas", "Read the schemas of graphs in advance.", () => import("./commands/schemas.ts")],
 ];
 
 const EXAMPLES = `
@@ -112,9 +65,9 @@ export const createProgram = async (
     .helpCommand("help [command]", "Print the help of a command.")
     .enablePositionalOptions()
     .addHelpText("after", EXAMPLES);
-  for (const { name, summary, load } of COMMANDS) {
+  for (const [name, summary, load] of COMMANDS) {
     const command =
-      wantedOf(argv) === name ? (await load())(surroundings) : new Command(name).allowUnknownOption();
+      wantedOf(argv) === name ? (await load()).create(surroundings) : new Command(name).allowUnknownOption();
     program.addCommand(command.summary(summary));
   }
   return program;

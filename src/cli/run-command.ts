@@ -37,22 +37,15 @@ interface RunOptions {
   write: (text: string) => void;
 }
 
-/** Rewrites `help keys create` to `keys create --help`, so that commander refuses unknown names. */
-const asked = (program: Command, argv: readonly string[]): readonly string[] => {
-  const [first, name, inner] = argv;
-  if (first !== "help" || name === undefined || name === first) return argv;
-  const command = program.commands.find((one) => one.name() === name);
-  if (command === undefined) return [name];
-  if (inner === undefined || command.commands.length === 0) return argv;
-  const fileExists = command.commands.some((one) => one.name() === inner);
-  return fileExists ? [name, inner, "--help"] : [name, inner];
-};
+/** Commander's own `help keys create` prints the help of `keys`. */
+const asked = ([first = "--help", ...words]: readonly string[]): string[] =>
+  first === "help" && words.length > 0 ? [...words, "--help"] : [first, ...words];
 
 export const runProgram = async (program: Command, options: RunOptions): Promise<number> => {
-  const [first = "--help"] = options.argv;
+  const argv = asked(options.argv);
+  const [first = ""] = argv;
   const isCommand = program.commands.some((command) => command.name() === first);
   const name = isCommand ? `${program.name()} ${first}` : program.name();
-  const argv = options.argv.length === 0 ? [first] : asked(program, options.argv);
   const code = await runCommand(program, { ...options, argv }, name);
   if (code !== EXIT_CODES.done && first.startsWith("-"))
     options.note(`Options follow their command: ${program.name()} start ${first}\n`);

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { bannerText, databaseName, type BannerFacts } from "../../src/cli/banner.ts";
 import { parseConfig } from "../../src/platform/config/config.ts";
-import { apiOf, type Result } from "../helpers/api.ts";
-import { startTestServer } from "../helpers/app.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
 
@@ -38,16 +36,13 @@ test("the banner contains neither a database's password nor an API key", () => {
 });
 
 test("users of an Auth module are not asked for API keys", () => {
-  const signIn = { noun: "token", header: "Authorization", prefix: "Bearer " };
-  const text = banner({}, { ways: ["auth"], signIn });
+  const text = banner({}, { ways: ["auth"] });
   expect(text).toContain("Access    with the credentials of auth in langgraph.json\n");
   expect(text).toContain('-H "authorization: Bearer $TOKEN"');
   expect(text).not.toMatch(/api.key/i);
-  expect(banner({}, { ways: ["API keys", "auth"], signIn })).toContain(
+  expect(banner({}, { ways: ["API keys", "auth"] })).toContain(
     "Access    with an API key, or the credentials of auth in langgraph.json\n",
   );
-  const odd = banner({}, { ways: ["auth"], signIn: { ...signIn, header: 'x"; rm -rf /', prefix: "" } });
-  expect(odd).not.toContain("rm -rf");
 });
 
 test("an address that stands for all interfaces is printed as one that can be called", () => {
@@ -64,73 +59,4 @@ test("a worker shows no example request", () => {
 
 test("a database behind a unix socket is named by its folder", () => {
   expect(databaseName("postgresql:///threads?host=/run/postgresql")).toBe("/run/postgresql/threads");
-});
-
-const MESSAGE = { role: "user", content: "Hello" };
-/** The body of the printed command, as a shell parses it. */
-const sentBy = (text: string): Record<string, unknown> => {
-  const quoted = /-d '(.*)'\n/.exec(text)?.[1] ?? "";
-  return JSON.parse(quoted.replaceAll("'\\''", "'")) as Record<string, unknown>;
-};
-const inputFor = (properties: NonNullable<BannerFacts["inputSchema"]>): unknown =>
-  sentBy(banner({}, { inputSchema: { type: "object", properties } })).input;
-
-test.each<[string, NonNullable<BannerFacts["inputSchema"]>, object]>([
-  ["no keys", {}, {}],
-  [
-    "messages",
-    { messages: { type: "array", langgraph_type: "messages" }, topic: { type: "string" } },
-    { messages: [MESSAGE] },
-  ],
-  [
-    "messages under another name",
-    { chat: { type: "array", langgraph_type: "messages" } },
-    { chat: [MESSAGE] },
-  ],
-  ["a list of its own called messages", { messages: { type: "array", items: { type: "number" } } }, {}],
-  [
-    "plain values",
-    {
-      topic: { type: "string" },
-      times: { type: "integer" },
-      loud: { type: "boolean" },
-      tone: { enum: ["it's dry"] },
-    },
-    { topic: "example", times: 1, loud: true, tone: "it's dry" },
-  ],
-  [
-    "values of which no example is known, or that have a default",
-    { seen: { type: "array" }, any: {}, depth: { type: "integer", default: 3 } },
-    {},
-  ],
-])("the example request fits a graph that takes %s", (_, properties, input) => {
-  expect(inputFor(properties)).toEqual(input);
-});
-
-test("a graph with unknown input gets an example with a message", () => {
-  expect(sentBy(banner({})).input).toEqual({ messages: [MESSAGE] });
-});
-
-test("a graph with many keys gets an example with some of them", () => {
-  const keys = Array.from({ length: 60 }, (_, index) => `key${index}`);
-  const properties = Object.fromEntries(keys.map((key) => [key, { type: "string" }]));
-  expect(Object.keys(inputFor(properties) as object)).toEqual(keys.slice(0, 5));
-});
-
-test("graphs with and without messages accept their examples", async () => {
-  const server = await startTestServer();
-  try {
-    const api = apiOf(server);
-    for (const graph of ["counter", "sleep"]) {
-      const { body } = await api.get<{ input_schema: NonNullable<BannerFacts["inputSchema"]> }>(
-        `/assistants/${graph}/schemas`,
-      );
-      const text = banner({}, { graphs: [graph], inputSchema: body.input_schema });
-      const { stream_mode: _, ...request } = sentBy(text);
-      const answer = await api.post<Result>("/runs/wait", request);
-      expect([graph, answer.status, answer.body.__error__]).toEqual([graph, 200, undefined]);
-    }
-  } finally {
-    await server.close();
-  }
 });

@@ -1,4 +1,4 @@
-import { createEncryption } from "../../src/cli/commands/encryption.ts";
+import { create as createEncryption } from "../../src/cli/commands/encryption.ts";
 import type { WithDatabase } from "../../src/cli/own-database.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
 import { openDatabase } from "../../src/platform/database/database.ts";

@@ -4,4 +4,9 @@ import type { Flags } from "../../src/platform/config/resolve.ts";
 
 /** The flags of `threadloom start` with these arguments. */
 export const flagsIn = (argv: readonly string[]): Flags =>
-  flagsOf(onServer(new Command(), () => "").parse(argv, { from: "user" }));
+  flagsOf(
+    onServer(new Command(), {}, "")
+      .exitOverride()
+      .configureOutput({ writeErr: () => undefined })
+      .parse(argv, { from: "user" }),
+  );

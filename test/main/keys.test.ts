@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isKeyText, makeKey } from "../../src/access/keys/key-text.ts";
-import { createKeys, parseExpiry } from "../../src/cli/commands/keys.ts";
+import { create as createKeys, parseExpiry } from "../../src/cli/commands/keys.ts";
 import { onOwnDatabase } from "../../src/cli/own-database.ts";
 import { runCommand } from "../../src/cli/run-command.ts";
 import { findPostmaster } from "../../src/platform/database/embedded/embedded.ts";

@@ -12,7 +12,7 @@ have no defaults. The file's first lines are the steps to start it, and a first 
 of langgraph.json names.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-export const createCompose: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   createImageCommand(surroundings, {
     name: "compose",
     description: "Prints a compose file for this project: a server and its database.",

@@ -4,9 +4,9 @@ import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, type Flags } from "../../platform/config/resolve.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
-import { DEFAULTS, isAttended, onOpening } from "../dev/launch.ts";
+import { DEFAULTS, isAttended } from "../dev/launch.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
-import { flagsOf, optionsText, onServer } from "../server-flags.ts";
+import { flagsOf, onServer } from "../server-flags.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 const NO_CONFIG = (path: string): string =>
@@ -19,31 +19,16 @@ const NO_CONFIG = (path: string): string =>
 
 './src/agent.ts' is a file that exports the graph, 'graph' the name of the export. One elsewhere: threadloom dev --config <path>.`;
 
-const HELP = `threadloom dev: the server for development
-
-Usage: threadloom dev [options]
-
-Starts the server as 'threadloom start' does, with graphs in their own process (--workers 1). It watches the files of the graphs,
-langgraph.json, the file of its 'env', and tsconfig.json. After a change, new runs use the new code; active runs keep their code.
-If the new code can't be loaded, the server reports the error and keeps the old code.
-
-Examples
+const EXAMPLES = `
+Examples:
   $ threadloom dev
   $ threadloom dev --no-open
   $ threadloom dev --port 8124 --workers 2
 
+Starts the server as 'threadloom start' does, with graphs in their own process (--workers 1). It watches the files of the graphs,
+langgraph.json, the file of its 'env', and tsconfig.json. After a change, new runs use the new code; active runs keep their code.
+If the new code can't be loaded, the server reports the error and keeps the old code.
 `;
-
-const OWN_OPTIONS = [
-  [
-    "--open",
-    "Open the console in your browser. Default: at a terminal of this machine, but not in CI or over SSH.",
-  ],
-  ["--no-open", "Do not open the console."],
-] as const;
-
-const wholeHelp = (listsEnvironment: boolean): string =>
-  HELP + optionsText({ listsEnvironment, defaults: DEFAULTS, own: OWN_OPTIONS });
 
 const run = async (
   flags: Flags,
@@ -59,9 +44,14 @@ const run = async (
   throw new NotDoneError(code === EXIT_CODES.wrongUsage ? code : EXIT_CODES.notDone);
 };
 
-export const createDev: CreateCommand = (surroundings) => {
-  const command = onOpening(onServer(new Command("dev"), wholeHelp));
+export const create: CreateCommand = (surroundings) => {
+  const command = onServer(new Command("dev"), DEFAULTS, EXAMPLES)
+    .option("--open", "open the console in your browser (default: at a terminal, but not in CI or over SSH)")
+    .option("--no-open", "do not open the console")
+    .option("--no-browser", "the same, as in langgraphjs dev");
   return command
     .description("Starts the server for development: graphs are reloaded when their files change.")
-    .action((_others, { open }: { open?: boolean }) => run(flagsOf(command), open, surroundings));
+    .action(({ open, browser }: { open?: boolean; browser: boolean }) =>
+      run(flagsOf(command), browser ? open : false, surroundings),
+    );
 };

@@ -11,7 +11,7 @@ It uses node_version and dockerfile_lines of langgraph.json, and the lock file o
 and API_KEYS or keys of 'threadloom keys create'.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-export const createDockerfile: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   createImageCommand(surroundings, {
     name: "dockerfile",
     description: "Prints a Dockerfile for this project.",

@@ -74,7 +74,7 @@ async function* checksOf(
   yield await checkPort(config.host, config.port);
 }
 
-export const createDoctor: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   answeringJson(onDatabase(new Command("doctor")))
     .description("Checks everything that a start needs, and says what to fix.")
     .option("--host <address>", "the address to listen on")

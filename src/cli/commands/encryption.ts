@@ -87,7 +87,7 @@ const statusText = ({ keys, plain, unreadable }: Status): string => {
   return [...lines, unencrypted, ...bad].map((line) => `${line}\n`).join("");
 };
 
-export const createEncryption = (
+export const create = (
   surroundings: Pick<CommandSurroundings, "environment" | "write" | "note">,
   withDatabase = onOwnDatabase(surroundings),
 ): Command => {

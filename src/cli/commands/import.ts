@@ -138,7 +138,7 @@ Examples:
 You can stop it at any time and run it again: it copies only new records and leaves existing ones as they are.
 Exit codes: 0 done, 1 not all was copied, 2 wrong usage.`;
 
-export const createImport: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   onDatabase(new Command("import"))
     .description("Copies threads from a database that @langchain/langgraph-checkpoint-postgres filled.")
     .requiredOption(

@@ -108,7 +108,7 @@ Servers accept a new key, and refuse a revoked one, within a second. Exit codes:
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
-export const createKeys = (
+export const create = (
   surroundings: Pick<CommandSurroundings, "environment" | "write" | "note">,
   withDatabase = onOwnDatabase(surroundings),
 ): Command => {

@@ -63,7 +63,7 @@ const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<vo
   if (flags.check && others > 0) throw new NotDoneError();
 };
 
-export const createMigrate: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   onDatabase(new Command("migrate"))
     .description(
       "Bring the tables up to date: for deployments whose servers may not change them (docs/database-role.md).",

@@ -158,7 +158,7 @@ const run = async (
   write(stepsText(folder, template, packageManager, isWanted));
 };
 
-export const createNew: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   new Command("new")
     .description("Creates a project with a working graph and its test.")
     .argument("[folder]", "the folder to create; '.' is the current folder")

@@ -16,7 +16,7 @@ Examples:
 It equals /openapi.json of a running server, but needs no server and no database. It leaves out what langgraph.json disables.
 Exit codes: 0 done, 1 not done, 2 wrong usage.`;
 
-export const createOpenapi: CreateCommand = ({ environment, write, note }) =>
+export const create: CreateCommand = ({ environment, write, note }) =>
   new Command("openapi")
     .description("Prints the description of the API, as OpenAPI 3.1 in JSON.")
     .option("--config <path>", "path of langgraph.json")

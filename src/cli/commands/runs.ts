@@ -161,7 +161,7 @@ const cancel = async (server: RemoteServer, id: string, action: string): Promise
   }
 };
 
-export const createRuns: CreateCommand = (surroundings) => {
+export const create: CreateCommand = (surroundings) => {
   const { write, note, environment, columns } = surroundings;
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const command = new Command("runs").description(

@@ -42,7 +42,7 @@ const fill = async (configPath: string, { write, note }: CommandSurroundings): P
   write(`Kept the schemas of ${extraction.graphs.length} of ${entries.length} graphs in ${kept}.\n`);
 };
 
-export const createSchemas: CreateCommand = (surroundings) =>
+export const create: CreateCommand = (surroundings) =>
   new Command("schemas")
     .description("Reads the schemas of the graphs from their TypeScript source, and keeps them for servers.")
     .option("--config <path>", "path of langgraph.json")

@@ -1,12 +1,17 @@
 import { Command } from "commander";
-import { flagsOf, helpText, onServer } from "../server-flags.ts";
+import { flagsOf, onServer } from "../server-flags.ts";
 import type { CreateCommand } from "./command.ts";
 
-export const createStart: CreateCommand = () => {
-  const command = onServer(new Command("start"), (listsEnvironment) => helpText({ listsEnvironment }));
+const EXAMPLES = `
+Examples:
+  $ threadloom start --port 8124
+  $ DATABASE_URL=postgresql://… threadloom start --workers auto
+`;
+
+export const create: CreateCommand = () => {
+  const command = onServer(new Command("start"), {}, EXAMPLES);
   return command.description("Starts the server.").action(async () => {
-    const flags = flagsOf(command);
     const { serve } = await import("../start/serve.ts");
-    await serve(flags);
+    await serve(flagsOf(command));
   });
 };

@@ -68,7 +68,7 @@ const threadText = (
   ]);
 };
 
-export const createThreads: CreateCommand = (surroundings) => {
+export const create: CreateCommand = (surroundings) => {
   const { write, note, environment, columns } = surroundings;
   const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const command = new Command("threads").description(

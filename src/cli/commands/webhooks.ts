@@ -42,7 +42,7 @@ const textOf = (delivery: WebhookDelivery): string =>
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
-export const createWebhooks = (
+export const create = (
   surroundings: Pick<CommandSurroundings, "environment" | "write" | "note">,
   withDatabase = onOwnDatabase(surroundings),
 ): Command => {

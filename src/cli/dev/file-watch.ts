@@ -1,45 +1,37 @@
 import { createHash } from "node:crypto";
-import { watch, type FSWatcher } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-
-interface FileWatchOptions {
-  /** Gets absolute paths. The next call waits for the promise of this one. */
-  onChange(files: readonly string[]): Promise<void>;
-  everyMs?: number;
-}
-
-export interface FileWatch {
-  /**
-   * Replaces the watched files. A new one counts as changed if it was written after `since` (milliseconds since 1970).
-   */
-  set(files: Iterable<string>, since: number): Promise<void>;
-  /** Whether unwatched modules in the same folders count, because a broken project may wait for a missing module. */
-  countNeighbours(counts: boolean): void;
-  close(): void;
-}
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 /** The stamp is cheap to compare, the digest is certain. */
-interface Known {
+interface FileState {
   stamp: string;
   digest: string;
 }
 
-/** Editors write in bursts, so files are read after this quiet time. */
-const SETTLE_MS = 25;
-/** The longest wait for the end of a burst. */
-const BURST_MS = 250;
-/** Time for an editor to fill a file that it has emptied. */
-const EMPTY_POLLS = 8;
-const EVERY_MS = 1_000;
+const MISSING: FileState = { stamp: "", digest: "" };
+const EVERY_MS = 200;
+/** Editors write in bursts, so files are read again until they are quiet for this time. */
+const SETTLE_MS = 50;
 
 const MODULE = /\.(?:[cm]?[jt]sx?|json|node|wasm)$/;
 
-const stampOf = async (file: string): Promise<{ stamp: string; changedAt: number; size: number }> => {
+/** The modules of a folder and of those in it, without packages. */
+const modulesIn = async (folder: string): Promise<string[]> => {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const found = entries.map(async (entry): Promise<string[]> => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return MODULE.test(entry.name) ? [path] : [];
+    return entry.name.startsWith(".") || entry.name === "node_modules" ? [] : await modulesIn(path);
+  });
+  return (await Promise.all(found)).flat();
+};
+
+const stampOf = async (file: string): Promise<{ stamp: string; changedAt: number }> => {
   const found = await stat(file).catch(() => undefined);
   return found === undefined
-    ? { stamp: "", changedAt: 0, size: -1 }
-    : { stamp: `${found.ino} ${found.size} ${found.mtimeMs}`, changedAt: found.mtimeMs, size: found.size };
+    ? { stamp: "", changedAt: 0 }
+    : { stamp: `${found.ino} ${found.size} ${found.mtimeMs}`, changedAt: found.mtimeMs };
 };
 
 const digestOf = async (file: string): Promise<string> => {
@@ -47,109 +39,63 @@ const digestOf = async (file: string): Promise<string> => {
   return content === undefined ? "" : createHash("sha256").update(content).digest("hex");
 };
 
-/**
- * Besides watchers on folders, a timer triggers scans: a folder may be recreated, and mounts of containers send no
- * events.
- */
-export const createFileWatch = ({ onChange, everyMs = EVERY_MS }: FileWatchOptions): FileWatch => {
-  const known = new Map<string, Known>();
-  const folders = new Map<string, FSWatcher>();
-  let hinted = new Set<string>();
-  let neighboursCount = false;
-  let burst: { timer: NodeJS.Timeout; since: number } | undefined;
-  let pending = Promise.resolve();
-  let isClosed = false;
+/** Looks at the files five times a second, because mounts of containers send no events. */
+export class FileWatch {
+  readonly #known = new Map<string, FileState>();
+  readonly #closing = new AbortController();
+  #folder: string | undefined;
 
-  const readChanged = async (files: Iterable<string>): Promise<string[]> => {
+  /** @param onChange gets absolute paths; the next call waits for the promise of this one */
+  constructor(onChange: (files: readonly string[]) => Promise<void>) {
+    // Closing rejects the wait.
+    void this.#watch(onChange).catch(() => undefined);
+  }
+
+  async #watch(onChange: (files: readonly string[]) => Promise<void>): Promise<void> {
+    const changed = new Set<string>();
+    for (;;) {
+      await delay(changed.size > 0 ? SETTLE_MS : EVERY_MS, undefined, {
+        ref: false,
+        signal: this.#closing.signal,
+      });
+      const found = await this.#changes();
+      for (const file of found) changed.add(file);
+      if (found.length > 0 || changed.size === 0) continue;
+      await onChange([...changed]).catch(() => undefined);
+      changed.clear();
+    }
+  }
+
+  async #changes(): Promise<string[]> {
+    const modules = this.#folder === undefined ? [] : await modulesIn(this.#folder);
     const changed: string[] = [];
-    for (const file of files) {
-      const before = known.get(file);
-      let now = await stampOf(file);
-      if (now.stamp === before?.stamp) continue;
-      for (let looks = 0; now.size === 0 && looks < EMPTY_POLLS; looks += 1) {
-        await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-        now = await stampOf(file);
-      }
+    for (const file of new Set([...this.#known.keys(), ...modules])) {
+      const before = this.#known.get(file) ?? MISSING;
+      const { stamp } = await stampOf(file);
+      if (stamp === before.stamp) continue;
       const digest = await digestOf(file);
-      if (before !== undefined) known.set(file, { stamp: now.stamp, digest });
-      if (digest !== before?.digest && (before !== undefined || digest !== "")) changed.push(file);
+      this.#known.set(file, { stamp, digest });
+      if (digest !== before.digest) changed.push(file);
     }
     return changed;
-  };
+  }
 
-  const readFiles = (files: () => Iterable<string>): void => {
-    pending = pending
-      .then(async () => {
-        if (isClosed) return;
-        const changed = await readChanged(files());
-        if (changed.length > 0) await onChange(changed);
-      })
-      .catch(() => undefined);
-  };
-
-  const readHinted = (): void => {
-    burst = undefined;
-    readFiles(() => {
-      const files = hinted;
-      hinted = new Set();
-      return files;
-    });
-  };
-
-  const hint = (file: string): void => {
-    if (!known.has(file) && !(neighboursCount && MODULE.test(file))) return;
-    hinted.add(file);
-    const since = burst?.since ?? Date.now();
-    clearTimeout(burst?.timer);
-    const waitMs = Math.max(0, Math.min(SETTLE_MS, since + BURST_MS - Date.now()));
-    burst = { timer: setTimeout(readHinted, waitMs), since };
-  };
-
-  const open = (folder: string): void => {
-    if (folders.has(folder)) return;
-    try {
-      const watcher = watch(folder, { persistent: false }, (_event, name) => {
-        if (name !== null) hint(join(folder, name));
-      });
-      watcher.on("error", () => close(folder));
-      folders.set(folder, watcher);
-    } catch {
-      // The timer's scan finds changes without a watcher.
+  /**
+   * Replaces the watched files. A new one counts as changed if it was written after `since` (milliseconds since 1970).
+   * @param folder all its modules are watched, too: a broken project may wait for a missing one
+   */
+  async set(files: Iterable<string>, since: number, folder?: string): Promise<void> {
+    const wanted = new Set([...files, ...(folder === undefined ? [] : await modulesIn(folder))]);
+    for (const file of this.#known.keys()) if (!wanted.has(file)) this.#known.delete(file);
+    for (const file of wanted) {
+      if (this.#known.has(file)) continue;
+      const { stamp, changedAt } = await stampOf(file);
+      this.#known.set(file, changedAt >= since ? MISSING : { stamp, digest: await digestOf(file) });
     }
-  };
-  const close = (folder: string): void => {
-    folders.get(folder)?.close();
-    folders.delete(folder);
-  };
+    this.#folder = folder;
+  }
 
-  const everything = setInterval(() => {
-    for (const file of known.keys()) open(dirname(file));
-    readFiles(() => known.keys());
-  }, everyMs);
-  everything.unref();
-
-  return {
-    async set(files, since) {
-      const wanted = new Set(files);
-      for (const file of [...known.keys()]) if (!wanted.has(file)) known.delete(file);
-      const unknown = [...wanted].filter((file) => !known.has(file));
-      for (const file of unknown) {
-        const { stamp, changedAt } = await stampOf(file);
-        if (stamp !== "" && changedAt >= since) {
-          known.set(file, { stamp: "", digest: "" });
-          hint(file);
-        } else known.set(file, { stamp, digest: await digestOf(file) });
-      }
-      const needed = new Set([...wanted].map((file) => dirname(file)));
-      for (const folder of folders.keys()) if (!needed.has(folder)) close(folder);
-      needed.forEach(open);
-    },
-    countNeighbours: (counts) => void (neighboursCount = counts),
-    close() {
-      isClosed = true;
-      clearInterval(everything);
-      clearTimeout(burst?.timer);
-      for (const folder of folders.keys()) close(folder);
-    },
-  };
-};
+  close(): void {
+    this.#closing.abort();
+  }
+}

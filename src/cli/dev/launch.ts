@@ -1,37 +1,6 @@
 import { fork } from "node:child_process";
 import { constants } from "node:os";
 import type { Flags } from "../../platform/config/resolve.ts";
-import type { Command } from "commander";
-
-const POLL_MS = 500;
-
-export interface NpmParentOptions {
-  environment: Readonly<Record<string, string | undefined>>;
-  parent(): number;
-  /** True after `setsid` or in a shell's background: the process may outlive its parent. */
-  leadsGroup(): boolean;
-  onEnd(): void;
-}
-
-/** npm sends SIGTERM only to the shell that it started. A shell such as dash ends without passing it on. */
-export const watchNpmParent = ({ environment, parent, leadsGroup, onEnd }: NpmParentOptions): void => {
-  if (environment["npm_lifecycle_event"] === undefined || leadsGroup()) return;
-  const before = parent();
-  const timer = setInterval(() => {
-    if (parent() === before) return;
-    clearInterval(timer);
-    onEnd();
-  }, POLL_MS);
-  timer.unref();
-};
-
-/** Sets `open`; the last of these flags wins. */
-export const onOpening = (command: Command): Command =>
-  command
-    .option("--open")
-    .option("--no-open")
-    .option("--no-browser") // as in `langgraphjs dev`
-    .on("option:no-browser", () => command.setOptionValue("open", false));
 
 export const isAttended = (
   environment: Readonly<Record<string, string | undefined>>,
@@ -87,25 +56,11 @@ const runOnce = (flags: Flags, onReady: (ready: Ready) => void): Promise<number>
     });
   });
 
-const leadsGroup = (): boolean => {
-  try {
-    return process.kill(-process.pid, 0);
-  } catch {
-    return false;
-  }
-};
-
 /**
  * Restarts the server at `START_AGAIN`. Resolves to the exit code.
  * @param opensConsole opens a browser after the first start
  */
 export const launch = async (flags: Flags, opensConsole: boolean): Promise<number> => {
-  watchNpmParent({
-    environment: process.env,
-    parent: () => process.ppid,
-    leadsGroup,
-    onEnd: () => void process.kill(process.pid, "SIGTERM"),
-  });
   let code: number;
   let isDue = opensConsole;
   const onReady = ({ consoleAddress }: Ready): void => {

@@ -1,6 +1,6 @@
 /** `start` with reloading graphs. Uses environment, signals and exit, as serve.ts does. */
 import { dirname, relative, resolve } from "node:path";
-import { parseConfig } from "../../platform/config/config.ts";
+import { parseConfig, type Config } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import {
   graphConfigFileOf,
@@ -15,12 +15,9 @@ import type { RunningServer } from "../start/in-development.ts";
 import { failureText, serve } from "../start/serve.ts";
 import { needsNewServer, ownFilesOf, type Basis } from "./changes.ts";
 import { DEFAULTS, START_AGAIN, type Ready } from "./launch.ts";
-import { createFileWatch, type FileWatch } from "./file-watch.ts";
+import { FileWatch } from "./file-watch.ts";
 import { exitCodeOf } from "../run-command.ts";
 import { loadElsewhere } from "../doctor/loading.ts";
-import { missingFiles } from "./missing-files.ts";
-import { createReloadLog, type ReloadLog } from "./reload-log.ts";
-import { tsconfigFault, tsconfigFilesOf } from "./tsconfig-files.ts";
 
 /** `start` removes this variable from the environment, so a reload must not add it again. */
 const KEPT_FROM_GRAPHS = "LANGGRAPH_AES_KEY";
@@ -53,105 +50,72 @@ const setEnvironment = (given: Environment, before: Basis, now: Basis): void => 
   Object.assign(process.env, mergeEnvironments(Object.fromEntries(shown), process.env));
 };
 
-const tsconfigFile = (): string | undefined => process.env["TSX_TSCONFIG_PATH"] || undefined;
+const tsconfigFiles = (): string[] => {
+  const file = process.env["TSX_TSCONFIG_PATH"] ?? "";
+  return file === "" ? [] : [resolve(file)];
+};
 
-const tsconfigFiles = (file = tsconfigFile()): string[] => (file === undefined ? [] : tsconfigFilesOf(file));
+/** The files that `dev` watches before any graph is loaded. */
+const ownFiles = (project: GraphConfig): string[] => [
+  project.path,
+  ...(project.environmentFile === undefined ? [] : [project.environmentFile]),
+  ...tsconfigFiles(),
+  ...project.entries.map(({ file }) => file),
+  ...ownFilesOf(project),
+];
+
+/** Tests whether a restart would succeed, in another process: this one keeps the modules that it has loaded. */
+const assertLoadable = async (
+  { path, auth, http, environment }: GraphConfig,
+  { given, config }: { given: Environment; config: Config },
+  parts: readonly ("graphs" | "auth" | "http.app")[],
+): Promise<void> => {
+  for (const part of parts) {
+    if ((part === "auth" && auth === undefined) || (part === "http.app" && http.app === undefined)) continue;
+    const request = { part, configPath: path, projectKeys: config.projectKeys };
+    const answer = await loadElsewhere(request, mergeEnvironments(environment, given), LOADING_MS);
+    if ("failure" in answer) throw new NotRenewed(answer.failure);
+  }
+};
 
 class Renewing {
   #basis: Basis;
-  #trials = 0;
-  #wasBroken = false;
+  /** The message of the last failure; undefined if the newest code runs. */
+  #failure: string | undefined;
   readonly #graphFiles = new Set<string>();
-  /** The TypeScript loader reads these files once. */
-  #tsconfigFiles = tsconfigFiles();
-  #missing: readonly string[] = [];
   #unapplied: readonly string[] = [];
 
   constructor(
     private readonly running: RunningServer,
     private readonly surroundings: Surroundings,
     private readonly watch: FileWatch,
-    private readonly reloadLog: ReloadLog,
   ) {
     this.#basis = running;
   }
 
-  get #project() {
-    return this.#basis.project;
-  }
-
-  get #settings(): string[] {
-    const { path, environmentFile } = this.#project;
-    return [path, ...(environmentFile === undefined ? [] : [environmentFile]), ...this.#tsconfigFiles];
-  }
-
   async watchFiles(since: number): Promise<void> {
-    const { trace } = this.surroundings;
-    const files = [
-      ...this.#settings,
-      ...this.#project.entries.map(({ file }) => file),
-      ...ownFilesOf(this.#project),
-      ...trace.loaded().files,
-      ...this.#graphFiles,
-      ...this.#missing,
-    ];
-    await this.watch.set(files, since);
+    const { project } = this.#basis;
+    const files = [...ownFiles(project), ...this.surroundings.trace.loaded().files, ...this.#graphFiles];
+    await this.watch.set(files, since, this.#failure === undefined ? undefined : dirname(project.path));
   }
 
   addFiles(files: readonly string[]): void {
     for (const file of files) this.#graphFiles.add(file);
   }
 
-  /** Tests whether a restart would succeed. */
-  async #assertLoadable({ auth, http }: GraphConfig): Promise<void> {
-    const { createModuleLoader } = await import("../../graphs/modules.ts");
-    this.surroundings.trace.forget();
-    this.#trials += 1;
-    for (const [subject, own] of [
-      ["auth.path", auth],
-      ["http.app", http.app],
-    ] as const) {
-      if (own === undefined) continue;
-      const entry = {
-        id: subject,
-        file: own.file,
-        exportName: own.exportName,
-        description: undefined,
-        subject,
-      };
-      // Negative, because the server's graphs have positive editions.
-      const loader = await createModuleLoader([entry], -this.#trials);
-      await loader.load(entry);
-    }
-  }
-
-  /** In another process: the TypeScript loader reads tsconfig.json only once per process. */
-  async #assertLoadableElsewhere({ path, auth, http }: GraphConfig): Promise<void> {
-    const parts = [
-      "graphs" as const,
-      ...(auth === undefined ? [] : ["auth" as const]),
-      ...(http.app === undefined ? [] : ["http.app" as const]),
-    ];
-    for (const part of parts) {
-      const request = { part, configPath: path, projectKeys: this.#basis.config.projectKeys };
-      const answer = await loadElsewhere(request, process.env, LOADING_MS);
-      if ("failure" in answer) throw new NotRenewed(answer.failure);
-    }
-  }
-
   async #apply(files: readonly string[]): Promise<"renewed" | "restarts"> {
-    const { path, environmentFile } = this.#project;
+    const { project, config } = this.#basis;
     const { trace, given } = this.surroundings;
-    const own = trace.reachedFrom(ownFilesOf(this.#project));
-    if (files.some((file) => this.#tsconfigFiles.includes(file))) {
-      await this.#assertLoadableElsewhere(this.#project);
+    const own = trace.reachedFrom(ownFilesOf(project));
+    if (files.some((file) => tsconfigFiles().includes(file))) {
+      await assertLoadable(project, { given, config }, ["graphs", "auth", "http.app"]);
       return "restarts";
     }
     let isWhole = false;
-    if (files.some((file) => file === path || file === environmentFile)) {
+    if (files.some((file) => file === project.path || file === project.environmentFile)) {
       const now = await readBasis(this.surroundings);
       if (needsNewServer(this.#basis, now)) {
-        await this.#assertLoadable(now.project);
+        await assertLoadable(now.project, { given, config: now.config }, ["auth", "http.app"]);
         return "restarts";
       }
       setEnvironment(given, this.#basis, now);
@@ -159,7 +123,7 @@ class Renewing {
       isWhole = true;
     }
     if (files.some((file) => own.has(file))) {
-      await this.#assertLoadable(this.#project);
+      await assertLoadable(project, { given, config }, ["auth", "http.app"]);
       return "restarts";
     }
     await this.running.server.renew({ isWhole });
@@ -167,39 +131,41 @@ class Renewing {
   }
 
   async changed(written: readonly string[]): Promise<void> {
+    const { running } = this;
+    const { server, logger } = running;
     const files = [...new Set([...this.#unapplied, ...written])];
     const startedAt = Date.now();
-    const names = namesOf(written, dirname(this.#project.path));
-    const before = this.running.server.graphs.join();
+    const names = namesOf(written, dirname(this.#basis.project.path));
+    const before = server.graphs.join();
     try {
       const outcome = await this.#apply(files);
-      if (this.running.isStopping()) return;
+      if (running.isStopping()) return;
       if (outcome === "restarts") {
-        this.reloadLog.restarts(names);
-        this.running.stopForNext(START_AGAIN);
+        logger.info(`restarting after a change of ${names}`);
+        running.stopForNext(START_AGAIN);
         return;
       }
-      this.#missing = [];
       this.#unapplied = [];
-      const graphs = this.running.server.graphs;
-      this.reloadLog.renewed({
-        files: names,
-        ms: Date.now() - startedAt,
-        graphs: graphs.join() === before ? undefined : graphs,
-        wasBroken: this.#wasBroken,
-      });
-      this.#wasBroken = false;
+      const works = this.#failure === undefined ? "" : ": it works again";
+      const graphs = server.graphs.join() === before ? "" : `; the graphs are ${server.graphs.join(", ")}`;
+      logger.info(`reloaded in ${Date.now() - startedAt} ms after a change of ${names}${works}${graphs}`);
+      this.#failure = undefined;
     } catch (error) {
-      if (this.running.isStopping()) return;
+      if (running.isStopping()) return;
       const message = error instanceof NotRenewed ? error.message : failureText(error);
-      this.#missing = await missingFiles(message, tsconfigFile());
-      this.#tsconfigFiles = [...new Set([...this.#tsconfigFiles, ...tsconfigFiles()])];
       this.#unapplied = files;
-      this.#wasBroken = true;
-      this.reloadLog.broken(names, message);
+      this.#reportFailure(`not reloaded after a change of ${names}; the code before it goes on`, message);
+      this.#failure = message;
     }
-    this.watch.countNeighbours(this.#wasBroken);
     await this.watchFiles(startedAt);
+  }
+
+  #reportFailure(text: string, reason: string): void {
+    const { logger, config } = this.running;
+    if (config.logFormat !== "pretty") return logger.error({ reason }, text);
+    if (reason === this.#failure) return logger.error(`${text} (as before)`);
+    logger.error(text);
+    process.stdout.write(`\n${reason.replace(/^/gm, "  ")}\n\n`);
   }
 }
 
@@ -212,19 +178,11 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
   process.stderr.write("threadloom dev: waiting for a change of these files; Ctrl-C ends it\n");
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", () => process.kill(process.pid, "SIGTERM"));
-  const watch = createFileWatch({ onChange: async () => process.exit(START_AGAIN) });
+  const watch = new FileWatch(async () => process.exit(START_AGAIN));
   const project = await readGraphConfig(configFile).catch(() => undefined);
-  watch.countNeighbours(true);
-  const files = [
-    resolve(configFile),
-    ...(project?.environmentFile === undefined ? [] : [project.environmentFile]),
-    ...(project === undefined ? [] : [...project.entries.map(({ file }) => file), ...ownFilesOf(project)]),
-    ...trace.loaded().files,
-    ...tsconfigFiles(),
-    ...(await missingFiles(text, tsconfigFile())),
-  ];
-  await watch.set(files, since);
-  // Watchers alone do not keep the process alive.
+  const files = project === undefined ? [resolve(configFile)] : ownFiles(project);
+  await watch.set([...files, ...trace.loaded().files], since, dirname(resolve(configFile)));
+  // The watch alone does not keep the process alive.
   setInterval(() => undefined, 60_000);
 };
 
@@ -236,11 +194,9 @@ export const serveInDevelopment = async (flags: Flags): Promise<void> => {
   const trace = await traceModules();
   const configFile = graphConfigFileOf(given, flags.graphConfigFile);
   const surroundings: Surroundings = { flags, given, configFile, trace };
-  const fault = await tsconfigFault(tsconfigFile());
-  if (fault !== undefined) process.stderr.write(`threadloom dev: TypeScript may not load: ${fault}\n`);
   let renewing: Renewing | undefined;
   const early = new Set<string>();
-  const watch = createFileWatch({ onChange: async (files) => await renewing?.changed(files) });
+  const watch = new FileWatch(async (files) => await renewing?.changed(files));
   let isDue = false;
   const onFiles = (files: readonly string[]): void => {
     for (const file of files) early.add(file);
@@ -259,12 +215,10 @@ export const serveInDevelopment = async (flags: Flags): Promise<void> => {
     started(running) {
       const ready: Ready = { kind: "ready", consoleAddress: running.consoleAddress };
       process.send?.(ready);
-      const reloadLog = createReloadLog(running.config.logFormat === "pretty", running.logger, (text) => {
-        process.stdout.write(text);
-      });
-      renewing = new Renewing(running, surroundings, watch, reloadLog);
+      renewing = new Renewing(running, surroundings, watch);
       renewing.addFiles([...early]);
-      void renewing.watchFiles(startedAt).then(() => reloadLog.watching(configFile));
+      const text = `watching the graphs of ${configFile}; Ctrl-C ends it`;
+      void renewing.watchFiles(startedAt).then(() => running.logger.info(text));
     },
     failed(error) {
       watch.close();

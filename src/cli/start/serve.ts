@@ -85,19 +85,17 @@ const open = async (
     return opened.postgres.connectionString;
   };
   // Waits for all: a PostgreSQL that comes up after a failure would be left running.
-  const [database, module, logging, printing] = await Promise.allSettled([
+  const [database, module, logging] = await Promise.allSettled([
     startPostgres(),
     import("../../server/app/compose.ts"),
-    import("../../graphs/logging.ts"),
     import("../../graphs/logging.ts"),
   ]);
   if (database.status === "rejected") throw database.reason;
   if (module.status === "rejected") throw module.reason;
   if (logging.status === "rejected") throw logging.reason;
-  if (printing.status === "rejected") throw printing.reason;
   // The SDK reads its logger only from globalThis, which this process owns. Graphs use it while they load.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
-  Object.assign(console, printing.value.createLogConsole(logger));
+  Object.assign(console, logging.value.createLogConsole(logger));
   const createServer = (): Promise<Server> =>
     module.value.createServer(config, {
       connectionString: database.value,
@@ -226,7 +224,7 @@ const main = async (flags: Flags, development: InDevelopment | undefined): Promi
     if (stopping) return;
     const embeddedFolder = opened.postgres?.dataFolder;
     const write = (text: string): void => void process.stdout.write(text);
-    await announce({ config, project, address, embeddedFolder, server: opened.server, logger, write });
+    announce({ config, address, embeddedFolder, server: opened.server, logger, write });
     if (opened.server !== undefined) {
       development?.started({
         server: opened.server,

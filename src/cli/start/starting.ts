@@ -1,5 +1,4 @@
 import { unusedDataWarning } from "../../platform/config/options.ts";
-import { signInOf } from "../../http/sign-in.ts";
 import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { bannerText, databaseName } from "../banner.ts";
 import type { Server } from "../../server/app/compose.ts";
@@ -11,7 +10,6 @@ import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
 export interface Listening {
   config: Config;
-  project: GraphConfig;
   address: string;
   embeddedFolder: string | undefined;
   server: Server | undefined;
@@ -19,19 +17,13 @@ export interface Listening {
   write(text: string): void;
 }
 
-export const announce = async (listening: Listening): Promise<void> => {
-  const { config, project, address, embeddedFolder, server, logger } = listening;
+export const announce = (listening: Listening): void => {
+  const { config, address, embeddedFolder, server, logger } = listening;
   const graphs = server?.graphs ?? [];
   const ways = server?.access ?? [];
   if (config.logFormat === "pretty") {
-    const inputSchema =
-      graphs[0] === undefined ? undefined : await server?.inputSchemaOf(graphs[0]).catch(() => undefined);
     const hasConsole = server?.hasConsole ?? false;
-    const signIn =
-      project.auth === undefined ? undefined : signInOf(project.auth.openapi?.securitySchemes ?? {});
-    listening.write(
-      bannerText({ config, hasConsole, ways, signIn, address, embeddedFolder, graphs, inputSchema }),
-    );
+    listening.write(bannerText({ config, hasConsole, ways, address, embeddedFolder, graphs }));
     return;
   }
   const database = embeddedFolder ?? databaseName(config.databaseUrl ?? "");

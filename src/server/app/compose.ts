@@ -11,7 +11,6 @@ import { createSiteCheck, originsOf } from "../../http/sites.ts";
 import type { AroundApi, RoutePlugin } from "../../http/route-plugin.ts";
 import { signInOf } from "../../http/sign-in.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
 import type { ApiPart } from "../../graphs/project/http.ts";
 import { createUsageRoutes } from "../../api/usage/routes.ts";
 import { createRunRoutes } from "../../api/runs/routes.ts";
@@ -183,10 +182,6 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
     },
     hasConsole: app.hasRoute({ method: "GET", url: "/console/*" }) && isConsoleOffered(foundation),
     graphs: graphs.ids,
-    /** Undefined for a factory, because only building the graph would show its schema. */
-    async inputSchemaOf(graphId: string): Promise<JsonObject | undefined> {
-      return graphs.isFactory(graphId) ? undefined : await graphs.declaredInput(graphId);
-    },
     /** For the log, because one of these runs may end the process; at most ten ids. */
     runsInHand: (): readonly string[] => worker.runIds.slice(0, RUNS_NAMED),
     /**

@@ -1,17 +1,16 @@
 import { mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createFileWatch } from "../../../src/cli/dev/file-watch.ts";
+import { FileWatch } from "../../../src/cli/dev/file-watch.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
 
 const aWatch = async (names: readonly string[] = ["a.ts"]) => {
   const folder = await temporaryFolder();
   const reported: string[][] = [];
-  const watch = createFileWatch({
-    onChange: async (files) => void reported.push(files.map((file) => file.slice(folder.path.length + 1))),
-    everyMs: 50,
-  });
+  const watch = new FileWatch(
+    async (files) => void reported.push(files.map((file) => file.slice(folder.path.length + 1))),
+  );
   onTestFinished(async () => {
     watch.close();
     await folder.remove();
@@ -78,11 +77,14 @@ test("a newly watched file that was written meanwhile counts as changed", async 
   expect(reported.flat()).toEqual(["b.ts"]);
 });
 
-test("modules beside the watched ones count if requested, and a log does not", async () => {
+test("new modules of the folder count if requested, and neither logs nor packages do", async () => {
   const { watch, reported, path, untilReported } = await aWatch();
-  watch.countNeighbours(true);
+  await watch.set([path("a.ts")], Date.now() + 60_000, path("."));
+  await mkdir(path("node_modules"));
+  await writeFile(path("node_modules/c.js"), "a package");
   await writeFile(path("dev.log"), "not reloaded");
-  await writeFile(path("b.ts"), "what was missing");
+  await mkdir(path("deep"));
+  await writeFile(path("deep/b.ts"), "what was missing");
   await untilReported();
-  expect(reported.flat()).toEqual(["b.ts"]);
+  expect(reported.flat()).toEqual(["deep/b.ts"]);
 });

@@ -58,22 +58,3 @@ test("dev ends in order while it closes for the next start, and starts no other 
   expect(logged("not everything is closed")).toEqual([]);
   expect(logged("watching the graphs")).toHaveLength(1);
 });
-
-test("a broken tsconfig.json is named at the start, with its error", async () => {
-  const { server, project } = await developed({
-    "tsconfig.json": '{ "extends": "./base.json" }',
-    "base.json": '{\n  "compilerOptions": { "strict": yes },\n  "paths": {} }',
-    "src/agent.ts": `import { StateGraph, Annotation } from "@langchain/langgraph";
-      export const graph = new StateGraph(Annotation.Root({})).addNode("a", () => ({})).addEdge("__start__", "a").compile();`,
-  });
-  const said = () =>
-    server
-      .output()
-      .split("\n")
-      .filter((line) => line.startsWith("threadloom dev: "));
-  await vi.waitFor(() => {
-    expect(said()).toEqual([
-      `threadloom dev: TypeScript may not load: ${project.path("base.json")}:2:34 is not JSON: Unexpected "yes" in JSON.`,
-    ]);
-  }, PATIENTLY);
-});

@@ -1,7 +1,6 @@
-import { Command } from "commander";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { isAttended, onOpening } from "../../../src/cli/dev/launch.ts";
+import { isAttended } from "../../../src/cli/dev/launch.ts";
 import { buildConsole } from "../../../console/build.js";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { temporaryFolder } from "../../helpers/temporary-folder.ts";
@@ -42,14 +41,4 @@ test("a browser opens only at a terminal, and never in CI, over SSH, or when dis
   expect(isAttended({ CI: "true" }, true)).toBe(false);
   expect(isAttended({ SSH_CONNECTION: "192.0.2.1 1 192.0.2.2 22" }, true)).toBe(false);
   expect(isAttended({ BROWSER: "none" }, true)).toBe(false);
-});
-
-test("of the flags about the browser the last counts", () => {
-  const opens = (...argv: string[]): unknown =>
-    onOpening(new Command()).parse(argv, { from: "user" }).opts()["open"];
-  expect(opens("--no-open")).toBe(false);
-  expect(opens("--no-open", "--open")).toBe(true);
-  expect(opens("--open", "--no-browser")).toBe(false);
-  expect(opens("--no-browser", "--open")).toBe(true);
-  expect(opens()).toBeUndefined();
 });

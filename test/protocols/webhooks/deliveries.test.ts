@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Authorize } from "../../../src/access/authorize.ts";
 import { grantVisibility } from "../../../src/access/visibility.ts";
-import { createWebhooks } from "../../../src/cli/commands/webhooks.ts";
+import { create as createWebhooks } from "../../../src/cli/commands/webhooks.ts";
 import { runCommand } from "../../../src/cli/run-command.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createDeliveries } from "../../../src/engine/outbox/deliveries.ts";
