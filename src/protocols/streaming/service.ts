@@ -2,6 +2,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Signals } from "../../platform/database/signals.ts";
 import type { Hub } from "../../engine/events/hub.ts";
+import type { Room } from "../../http/room.ts";
 import type { EventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
 import type { RunService } from "../../api/runs/service.ts";
@@ -21,6 +22,8 @@ export interface StreamingServiceParts {
   signals: Signals;
   runs: Pick<RunService, "creation">;
   threads: Pick<ThreadService, "states">;
+  /** Counts large answers over WebSockets. */
+  readRoom: Room;
 }
 
 export const createStreamingService = (parts: StreamingServiceParts) => {
@@ -33,6 +36,7 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
       createStateCommands(parts.authorize, repository, parts.eventLog, parts.threads.states),
     ),
     reading,
+    readRoom: parts.readRoom,
     /**
      * `settled` resolves when the WebSocket's commands are answered. Call the returned function when the WebSocket
      * closes.

@@ -105,7 +105,10 @@ export const createServices = async (
 
   const { crons, scheduler } = await createCrons(foundation, webhooks, runs, worker);
   const usage = createUsageService(authorize, database, foundation.usage.currency);
-  const streaming = createStreamingService({ database, authorize, hub, eventLog, signals, runs, threads });
+  const { readRoom } = foundation;
+  const streaming = createStreamingService({
+    ...{ database, authorize, hub, eventLog, signals, runs, threads, readRoom },
+  });
 
   const callers = createCallers(foundation, { assistants, runs, threads }, webhooks.push);
 

@@ -3,6 +3,7 @@ import type { HeldAccess, Reauthorize } from "../../../access/reauthorization.ts
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
 import { createSocketSink, shareSocket } from "../../../engine/events/transports/websocket.ts";
 import { isLargeBody, parseBody } from "../../../http/bodies.ts";
+import { LARGE_ANSWER_BYTES } from "../../../http/large-answers.ts";
 import type { Room } from "../../../http/room.ts";
 import { refusalOf as refusalOfRequest } from "../../../http/errors.ts";
 import { validated } from "../../../http/validation.ts";
@@ -37,8 +38,6 @@ export interface SessionParts {
   onFault: (error: unknown) => void;
 }
 
-/** As in both SDKs. */
-const PING_EVERY_MS = 20_000;
 /** RFC 6455: policy violation. */
 const POLICY_VIOLATION = 1_008;
 const SUBSCRIPTIONS_AT_MOST = 100;
@@ -47,24 +46,6 @@ const SUBSCRIPTIONS_AT_MOST = 100;
 interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id"> {
   id: null;
 }
-
-const keepAlive = (socket: WebSocket): void => {
-  let isAlive = true;
-  socket.on("pong", () => {
-    isAlive = true;
-  });
-  const timer = setInterval(() => {
-    // A paused socket reads no pong.
-    if (socket.isPaused) {
-      isAlive = true;
-      return;
-    }
-    if (!isAlive) return socket.terminate();
-    isAlive = false;
-    socket.ping();
-  }, PING_EVERY_MS);
-  socket.once("close", () => clearInterval(timer));
-};
 
 /** Answers commands one after the other. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
@@ -82,8 +63,13 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   // A short run could end between the first subscription and the next.
   const merged = mergeReaders(() => (waiting > 0 ? busy : undefined));
 
+  /** While too much is unread, the next large state is not read. */
   const answer = async (message: CommandAnswer | Unreadable): Promise<void> => {
-    if ((await shared.send({ data: JSON.stringify(message) })) === "stalled") shared.drop();
+    const data = JSON.stringify(message);
+    const taken =
+      data.length < LARGE_ANSWER_BYTES ? undefined : service.readRoom.unread(access.caller, data.length);
+    if ((await shared.send({ data })) === "stalled") shared.drop();
+    taken?.();
   };
 
   const subscribe = async ({ id, params }: CommandEnvelope): Promise<void> => {
@@ -176,7 +162,6 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const refuse = (reason: unknown): void =>
     shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
   void deliver(merged, createSocketSink(shared), onFault, { refuse });
-  keepAlive(socket);
   access.signal.addEventListener("abort", () => refuse(access.signal.reason));
   socket.once("close", () => access.release());
   socket.once(
