@@ -2,20 +2,11 @@ import type { Caller } from "../../access/caller.ts";
 import type { AssistantService } from "../../api/assistants/service.ts";
 import { conflict, invalid, ThreadloomError } from "../../platform/domain/errors.ts";
 import { isUuid, newId } from "../../platform/lib/ids.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
 import { hasOwnField, RESUME, THREAD_ID } from "./tools/schemas.ts";
 import { setTimeout } from "node:timers/promises";
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  CLIENT_INFO_META_KEY,
-  isJsonContentType,
-  isSpecType,
-  PROTOCOL_VERSION_META_KEY,
-  type CallToolResult,
-  type ClientCapabilities,
-  type InputRequiredResult,
-} from "@modelcontextprotocol/server";
+import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { Outcome } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
@@ -26,7 +17,6 @@ import {
   usesTasks,
   type Client,
   type Exchange,
-  type MessageRequest,
   type OnProgress,
 } from "./exchange.ts";
 import { answersOf, errorResult, inputRequestsOf, mayAsk, resultOf, type Place } from "./results.ts";
@@ -230,45 +220,3 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
 };
 
 export type Calling = ReturnType<typeof createCalling>;
-
-const REVISION = "2026-07-28";
-
-export interface PlainCall {
-  id: string | number;
-  name: string;
-  arguments: JsonObject;
-  capabilities: ClientCapabilities;
-}
-
-const hasOnly = (object: JsonObject, ...names: readonly string[]): boolean =>
-  Object.keys(object).every((name) => names.includes(name));
-
-const capabilitiesIn = (meta: JsonObject): ClientCapabilities | undefined => {
-  const { [CLIENT_INFO_META_KEY]: client, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = meta;
-  if (!hasOnly(meta, PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
-    return undefined;
-  if (ownField(meta, PROTOCOL_VERSION_META_KEY) !== REVISION || !isSpecType.Implementation(client))
-    return undefined;
-  return isSpecType.ClientCapabilities(capabilities) ? (capabilities as ClientCapabilities) : undefined;
-};
-
-/**
- * A call of the newest revision that has all that it must have, and nothing else. The package's exchange would cost it a
- * tenth of a short run's CPU. Undefined for another message, which the package answers or refuses.
- */
-export const readPlainCall = ({ headers }: MessageRequest, message: unknown): PlainCall | undefined => {
-  if (!isJsonObject(message) || !hasOnly(message, "jsonrpc", "id", "method", "params")) return undefined;
-  const { jsonrpc, id, method, params } = message;
-  if (jsonrpc !== "2.0" || method !== "tools/call" || !isJsonObject(params)) return undefined;
-  if (typeof id !== "string" && !Number.isSafeInteger(id)) return undefined;
-  const { name, arguments: given = {}, _meta: meta } = params;
-  if (!hasOnly(params, "name", "arguments", "_meta") || !isJsonObject(given)) return undefined;
-  const isAsInHeaders =
-    headers.get("mcp-protocol-version") === REVISION &&
-    headers.get("mcp-method") === method &&
-    headers.get("mcp-name") === name &&
-    isJsonContentType(headers.get("content-type"));
-  const capabilities = isAsInHeaders && isJsonObject(meta) ? capabilitiesIn(meta) : undefined;
-  if (capabilities === undefined) return undefined;
-  return { id: id as string | number, name: name as string, arguments: given, capabilities };
-};

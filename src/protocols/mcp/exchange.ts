@@ -42,7 +42,7 @@ export const usesTasks = ({ capabilities }: Client): boolean =>
   capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, TASKS);
 
 /** Older revisions have batches. */
-export const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
+const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
 
 const countOf = (body: unknown, methods: readonly string[]): number =>
   messagesIn(body).filter(
@@ -79,20 +79,8 @@ interface Step {
   wrote?: boolean;
 }
 
-/** Names the nodes that have ended, but not those that asked or failed. */
-const createEndedNodes = () => {
-  /** Ended without a result: they may have failed. */
-  let uncertain: string[] = [];
-  return ({ name, ended, asked, wrote }: Step): readonly string[] => {
-    if (ended && wrote) return asked ? [] : [name];
-    if (ended && !asked) uncertain.push(name);
-    if (ended) return [];
-    // A graph goes on only after tasks that did not fail.
-    const names = uncertain;
-    uncertain = [];
-    return names;
-  };
-};
+/** A node that wrote nothing may have asked or failed. */
+const hasSucceeded = ({ ended, asked, wrote }: Step): boolean => ended && wrote === true && asked !== true;
 
 export const createProgressReporter = ({ readCreated }: Pick<RunService["joining"], "readCreated">) => {
   const slicer = createTimeSlicer(SLICE_MS);
@@ -110,14 +98,13 @@ export const createProgressReporter = ({ readCreated }: Pick<RunService["joining
     if (signal.aborted) close();
     try {
       let progress = 0;
-      const endedIn = createEndedNodes();
       for await (const { event, data } of eventsOf(reader, slicer)) {
         if (signal.aborted) return;
-        for (const node of event === "steps" ? endedIn(data as unknown as Step) : []) {
-          progress += 1;
-          // A client that reads slowly misses progress only.
-          if (exchange.isTaken()) await onProgress(progress, node);
-        }
+        const step = event === "steps" ? (data as unknown as Step) : undefined;
+        if (step === undefined || !hasSucceeded(step)) continue;
+        progress += 1;
+        // A client that reads slowly misses progress only.
+        if (exchange.isTaken()) await onProgress(progress, step.name);
       }
     } catch (error) {
       exchange.onFault(error, "the progress of a call could not be sent");

@@ -8,7 +8,6 @@ import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { ownField } from "../../platform/lib/names.ts";
 import { countRuns, staysOpen, type Exchange, type MessageRequest } from "./exchange.ts";
-import type { JsonRpcAnswer } from "./server.ts";
 import type { McpService } from "./service.ts";
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
@@ -97,19 +96,20 @@ const sendStream = async (
 
 const send = async (
   reply: FastifyReply,
-  answer: Promise<Response | JsonRpcAnswer>,
+  answer: Promise<Response>,
   head: Promise<Head>,
 ): Promise<FastifyReply> => {
-  const text = async (answered: Response | JsonRpcAnswer): Promise<string> =>
-    answered instanceof Response ? await answered.text() : JSON.stringify(answered);
   const first = await Promise.race([head, answer]);
-  if (first === "begun") return answerPatiently(reply, answer.then(text));
+  if (first === "begun")
+    return answerPatiently(
+      reply,
+      answer.then((late) => late.text()),
+    );
   if ("failure" in first) throw first.failure;
   if (reply.raw.destroyed) return reply.hijack();
-  if (!(first instanceof Response)) return await reply.send(first);
   const { status, headers } = first;
   if (headers.get("content-type") === "text/event-stream") return await sendStream(reply, first, head);
-  const json = await text(first);
+  const json = await first.text();
   return await reply.code(status).headers(Object.fromEntries(headers)).send(json);
 };
 
@@ -205,12 +205,6 @@ const messageRoutes =
       },
       async (_request, reply) =>
         await reply.code(405).header("allow", "POST").send({ detail: "Send messages with POST." }),
-    );
-
-    app.delete(
-      "/mcp",
-      { schema: { tags, summary: "End a session: there are none", response: { 404: errorAnswer } } },
-      async (_request, reply) => await reply.code(404).send({ detail: "There are no sessions to end." }),
     );
   };
 

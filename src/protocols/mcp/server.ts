@@ -5,11 +5,9 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
   isLegacyRequest,
-  isSpecType,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
-  SERVER_INFO_META_KEY,
   Server,
   WebStandardStreamableHTTPServerTransport,
   type CallToolResult,
@@ -21,18 +19,10 @@ import { z } from "zod";
 import { refusalOf } from "../../http/errors.ts";
 import { CallerGoneError, HandlerRefusal, ThreadloomError } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
-import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
+import type { JsonObject } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
-import { readPlainCall, type Calling, type PlainCall, type ToolCall, type ToolResult } from "./calling.ts";
-import {
-  isStreamed,
-  messagesIn,
-  TASKS,
-  usesTasks,
-  type Client,
-  type Exchange,
-  type MessageRequest,
-} from "./exchange.ts";
+import type { Calling, ToolCall, ToolResult } from "./calling.ts";
+import { isStreamed, TASKS, usesTasks, type Client, type Exchange, type MessageRequest } from "./exchange.ts";
 import type { TaskMethods } from "./tasks.ts";
 import type { ToolService } from "./tools/service.ts";
 
@@ -124,20 +114,19 @@ const callTool = async (
   exchange: Exchange,
   name: string,
   call: Omit<ToolCall, "assistantId">,
-): Promise<ToolResult> =>
-  await orProtocolError(exchange, "tools/call", async () => {
-    // A task that goes on is compared with the tool that the caller sees.
-    const likely = call.requestState === undefined ? tools.likely(name) : undefined;
-    const first =
-      likely === undefined
-        ? undefined
-        : await calling.call({ ...call, assistantId: likely }, exchange).catch(unlessHidden);
-    if (first !== undefined) return first;
-    const assistantId = await tools.find(exchange.caller, name);
-    if (assistantId === undefined)
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool '${name}'.`);
-    return await calling.call({ ...call, assistantId }, exchange);
-  });
+): Promise<ToolResult> => {
+  // A task that goes on is compared with the tool that the caller sees.
+  const likely = call.requestState === undefined ? tools.likely(name) : undefined;
+  const first =
+    likely === undefined
+      ? undefined
+      : await calling.call({ ...call, assistantId: likely }, exchange).catch(unlessHidden);
+  if (first !== undefined) return first;
+  const assistantId = await tools.find(exchange.caller, name);
+  if (assistantId === undefined)
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool '${name}'.`);
+  return await calling.call({ ...call, assistantId }, exchange);
+};
 
 const setToolMethods = (
   server: Server,
@@ -166,7 +155,11 @@ const setToolMethods = (
       inputResponses: context.mcpReq.inputResponses,
       onProgress: progressOf(context),
     };
-    return (await callTool(methods, exchange, params.name, call)) as CallToolResult;
+    return await orProtocolError(
+      exchange,
+      "tools/call",
+      async () => (await callTool(methods, exchange, params.name, call)) as CallToolResult,
+    );
   });
 };
 
@@ -196,59 +189,12 @@ const setTaskMethods = (server: Server, { tasks }: Methods, exchange: Exchange):
   });
 };
 
-/** The package takes wrong parameters of these methods for a fault of the server (-32603). */
-const CHECKED = new Map<unknown, (message: unknown) => boolean>([
-  ["initialize", isSpecType.InitializeRequest],
-  ["tools/list", isSpecType.ListToolsRequest],
-]);
-
-const paramsRefusal = (body: unknown): Response | undefined => {
-  const wrong = messagesIn(body).find(
-    (message) => isJsonObject(message) && CHECKED.get(message["method"])?.(message) === false,
-  ) as JsonObject | undefined;
-  if (wrong === undefined) return undefined;
-  const { id = null, method } = wrong;
-  const error = {
-    code: ProtocolErrorCode.InvalidParams,
-    message: `The params of '${String(method)}' are not valid.`,
-  };
-  return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
-};
-
 /** Answers one request. `message`: its parsed body. */
 export type AnswerMessage = (
   exchange: Exchange,
   request: MessageRequest,
   message: unknown,
-) => Promise<Response | JsonRpcAnswer>;
-
-export interface JsonRpcAnswer {
-  jsonrpc: "2.0";
-  id: string | number;
-  result?: unknown;
-  error?: { code: number; message: string };
-}
-
-/** As the package would. */
-const answerPlainCall = async (
-  methods: Methods,
-  exchange: Exchange,
-  { id, name, arguments: given, capabilities }: PlainCall,
-): Promise<JsonRpcAnswer> => {
-  const call = {
-    arguments: given,
-    client: { cancelsByLeaving: true, capabilities },
-    ...{ requestState: undefined, inputResponses: undefined, onProgress: undefined },
-  };
-  try {
-    const result = await callTool(methods, exchange, name, call);
-    const _meta = { ...(result._meta as object | undefined), [SERVER_INFO_META_KEY]: SERVER_INFO };
-    return { jsonrpc: "2.0", id, result: { resultType: "complete", ...result, _meta } };
-  } catch (error) {
-    const { code, message } = error as ProtocolError;
-    return { jsonrpc: "2.0", id, error: { code, message } };
-  }
-};
+) => Promise<Response>;
 
 /** Older revisions without messages before the answer. The package's own handler would answer with a stream. */
 const answerPlainly = async (server: Server, request: Request, message: unknown): Promise<Response> => {
@@ -268,10 +214,6 @@ const answerPlainly = async (server: Server, request: Request, message: unknown)
 export const createAnswering =
   (methods: Methods): AnswerMessage =>
   async (exchange, messageRequest, message) => {
-    const plain = readPlainCall(messageRequest, message);
-    if (plain !== undefined) return await answerPlainCall(methods, exchange, plain);
-    const refused = paramsRefusal(message);
-    if (refused !== undefined) return refused;
     const serverOf = (era: "modern" | "legacy"): Server => {
       const isModern = era === "modern";
       const server = new Server(SERVER_INFO, {

@@ -1,4 +1,3 @@
-import { Worker } from "node:worker_threads";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, extname } from "node:path";
@@ -6,49 +5,10 @@ import type { Message, OutputFile, Plugin } from "esbuild";
 import { createHash } from "node:crypto";
 import type { UiConfig, UiEntry } from "../../graphs/project/ui.ts";
 
-const ENTRY = new URL("./component-names-thread.js", import.meta.url);
-
-/** A slower script is no module of components. */
-const ANSWER_MS = 5_000;
-const MEMORY_MEGABYTES = 128;
-
-/**
- * Undefined if the bundle needs a page (for example `document`) to load. The bundle gets only the language: no files,
- * no network.
- */
-const namesOfComponents = async (
-  script: string,
-  globalName: string,
-): Promise<ReadonlySet<string> | undefined> => {
-  const thread = new Worker(ENTRY, {
-    workerData: { script, globalName },
-    env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
-    stdout: true,
-    stderr: true,
-  });
-  // A stopping server does not wait for the thread.
-  thread.unref();
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    const names = await new Promise<unknown>((resolve) => {
-      thread.once("message", resolve);
-      thread.once("error", () => resolve(undefined));
-      thread.once("exit", () => resolve(undefined));
-      timer = setTimeout(() => resolve(undefined), ANSWER_MS);
-      timer.unref();
-    });
-    return Array.isArray(names) ? new Set(names as string[]) : undefined;
-  } finally {
-    clearTimeout(timer);
-    await thread.terminate();
-  }
-};
-
 /** This package depends on `postcss`. */
 const PACKAGE = "@tailwindcss/postcss";
 
+const ADVICE = `the styles need Tailwind: install tailwindcss and ${PACKAGE} in the project, or make them before`;
 const NEEDS_TAILWIND = /@(?:tailwind|apply|theme|utility)\b|@import\s+["']tailwindcss/;
 
 type Maker = (options: { base: string }) => unknown;
@@ -60,36 +20,27 @@ type Postcss = (plugins: unknown[]) => {
  * Uses the project's package, because Tailwind's native parts are missing on some platforms. Tailwind looks for classes
  * in `folder`, not in the process's working directory.
  */
-const tailwindOf = (file: string, folder: string): Plugin[] => {
-  let path: string;
-  try {
-    path = createRequire(file).resolve(PACKAGE);
-  } catch {
-    return [];
-  }
-  const require = createRequire(path);
-  const postcss = require("postcss") as Postcss;
-  const tailwind = require(path) as Maker;
-  return [
-    {
-      name: "tailwind",
-      setup(build) {
-        build.onLoad({ filter: /\.css$/, namespace: "file" }, async ({ path: from }) => {
-          const text = await readFile(from, "utf8");
-          if (!NEEDS_TAILWIND.test(text)) return undefined;
-          const { css } = await postcss([tailwind({ base: folder })]).process(text, { from });
-          const loader = from.endsWith(".module.css") ? "local-css" : "css";
-          return { contents: css, loader, resolveDir: dirname(from) };
-        });
-      },
-    },
-  ];
-};
-
-const tailwindAdvice = (styles: string): string | undefined =>
-  NEEDS_TAILWIND.test(styles)
-    ? `the styles need Tailwind: install tailwindcss and ${PACKAGE} in the project, or make them before`
-    : undefined;
+const tailwindOf = (file: string, folder: string): Plugin => ({
+  name: "tailwind",
+  setup(build) {
+    build.onLoad({ filter: /\.css$/, namespace: "file" }, async ({ path: from }) => {
+      const text = await readFile(from, "utf8");
+      if (!NEEDS_TAILWIND.test(text)) return undefined;
+      let path: string;
+      try {
+        path = createRequire(file).resolve(PACKAGE);
+      } catch {
+        return { warnings: [{ text: ADVICE }] };
+      }
+      const require = createRequire(path);
+      const postcss = require("postcss") as Postcss;
+      const tailwind = require(path) as Maker;
+      const { css } = await postcss([tailwind({ base: folder })]).process(text, { from });
+      const loader = from.endsWith(".module.css") ? "local-css" : "css";
+      return { contents: css, loader, resolveDir: dirname(from) };
+    });
+  },
+});
 
 export interface UiFile {
   /** Changes with the contents: pages may cache the file for ever. */
@@ -103,9 +54,7 @@ export interface UiBundle {
   globalName: string;
   script: UiFile;
   styles: readonly UiFile[];
-  /** Undefined if the bundle loads only in a page. */
-  componentNames: ReadonlySet<string> | undefined;
-  advice: string | undefined;
+  warnings: readonly string[];
 }
 
 type UiSurroundings = Pick<UiConfig, "shared" | "folder">;
@@ -138,13 +87,9 @@ const sharing = (packages: readonly string[]): Plugin => ({
   },
 });
 
-/**
- * The loader's `render` passes the component and an element in its shadow root to its store. Only this server reads
- * `names`.
- */
+/** The loader's `render` passes the component and an element in its shadow root to its store. */
 const entryOf = (file: string): string => `
 import components from ${JSON.stringify(`./${basename(file)}`)};
-export const names = Object.keys(components);
 export const render = (name, shadowRootId) => {
   const root = document.getElementById(shadowRootId)?.shadowRoot;
   if (root == null) return;
@@ -200,20 +145,11 @@ const failureOf = ({ name, file }: UiEntry, thrown: unknown): UiBuildError => {
   );
 };
 
-const pluginsOf = (entry: UiEntry, { shared, folder }: UiSurroundings): Plugin[] => {
-  try {
-    return [sharing([...OF_THE_PAGE, ...shared]), ...tailwindOf(entry.file, folder)];
-  } catch (error) {
-    throw failureOf(entry, error);
-  }
-};
-
 /** esbuild runs in its own process. Throws UiBuildError. */
-export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Promise<UiBundle> => {
+export const bundleUi = async (entry: UiEntry, { shared, folder }: UiSurroundings): Promise<UiBundle> => {
   const { name, file } = entry;
   // Two names may differ only in characters that an identifier can't have.
   const globalName = `__LGUI_${name.replace(/\W/g, "_")}_${digest(name, DIGITS_OF_GLOBAL_NAME)}`;
-  const plugins = pluginsOf(entry, surroundings);
   // Projects without components do not pay for esbuild.
   const { build } = await import("esbuild");
   const result = await build({
@@ -230,7 +166,7 @@ export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Pr
     target: TARGET,
     jsx: "automatic",
     loader: AS_DATA,
-    plugins,
+    plugins: [sharing([...OF_THE_PAGE, ...shared]), tailwindOf(file, folder)],
     logLevel: "silent",
   }).catch((error: unknown) => {
     throw failureOf(entry, error);
@@ -242,7 +178,6 @@ export const bundleUi = async (entry: UiEntry, surroundings: UiSurroundings): Pr
     globalName,
     script: toFile(script),
     styles: styles.map(toFile),
-    componentNames: await namesOfComponents(script.text, globalName),
-    advice: styles.map(({ text }) => tailwindAdvice(text)).find((advice) => advice !== undefined),
+    warnings: result.warnings.map(({ text }) => text),
   };
 };

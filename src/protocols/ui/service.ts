@@ -58,9 +58,9 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     const made = bundleUi(entry, config);
     bundles.set(name, made);
     made.then(
-      ({ advice }) => {
-        if (advice !== undefined)
-          logger.warn({ ui: name, file: entry.file, text: advice }, "components were bundled");
+      ({ warnings }) => {
+        for (const text of new Set(warnings))
+          logger.warn({ ui: name, file: entry.file, text }, "components were bundled");
       },
       (error: unknown) => {
         bundles.delete(name);
@@ -92,9 +92,7 @@ export const createUiService = ({ config, authorize, graphOf, logger }: UiServic
     ): Promise<string> {
       const name = await nameFor(caller, reference);
       const bundle = await bundleOf(name);
-      if (bundle === undefined || bundle.componentNames?.has(component) === false) {
-        throw uiNotFound(reference, component);
-      }
+      if (bundle === undefined) throw uiNotFound(reference, component);
       return uiFragment(bundle, { folder: `${address}/ui/${encodeURIComponent(name)}`, component });
     },
 

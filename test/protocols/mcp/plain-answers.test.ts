@@ -3,10 +3,7 @@ import { saying } from "../../helpers/api.ts";
 import type { TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";
 import { onServer } from "../../helpers/servers.ts";
-import { ask, WITH_FORMS } from "./clients.ts";
-
-/** Of runs and of interrupts. */
-const IDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}/g;
+import { ask } from "./clients.ts";
 
 let server: TestServer;
 onServer({}, (opened) => ({ server } = opened));
@@ -74,27 +71,6 @@ test.each<[string, unknown, number]>([
 test("a request without a body is the caller's mistake", async () => {
   const { status } = await fetch(`${server.url}/mcp`, { method: "POST" });
   expect([400, 415]).toContain(status);
-});
-
-/** A call by the package, which answers all calls that have anything unusual. */
-const byPackage = { "com.example/unusual": true };
-
-test.each<[string, { name: string; arguments?: unknown }, object]>([
-  ["a result", { name: "two-step", arguments: saying("hi") }, {}],
-  ["no arguments", { name: "two-step" }, {}],
-  ["a failure", { name: "failing", arguments: { reason: "out of tea" } }, {}],
-  ["a mistake of a model", { name: "two-step", arguments: { thread_id: "x" } }, {}],
-  ["a question", { name: "approval", arguments: saying("a refund") }, WITH_FORMS],
-  ["an unknown tool", { name: "constructor", arguments: {} }, {}],
-])("an unusual call gets the same answer as a usual one: %s", async (_what, params, capabilities) => {
-  const [usual, unusual] = [
-    await ask(server.url, "tools/call", { ...params }, { capabilities }),
-    await ask(server.url, "tools/call", { ...params, _meta: byPackage }, { capabilities }),
-  ].map(({ status, message }) => ({
-    status,
-    message: JSON.parse(JSON.stringify(message).replaceAll(IDS, "<id>")) as unknown,
-  }));
-  expect(usual).toEqual(unusual);
 });
 
 test.each<[string, object, Record<string, string>]>([

@@ -74,8 +74,6 @@ describe("components of a generative user interface", () => {
   });
 
   it.each([
-    ["two-step", "no-such-component", "'two-step' has no component 'no-such-component'"],
-    ["two-step", "constructor", "has no component 'constructor'"],
     ["tokens", "card", "'tokens' has no component 'card'"],
     ["no-such-graph", "card", "Assistant 'no-such-graph' not found."],
     ["constructor", "card", "Assistant 'constructor' not found."],
@@ -96,7 +94,7 @@ describe("components of a generative user interface", () => {
     expect(status).toBe(404);
   });
 
-  it("may have names of their own, and names that only a page can compute", async () => {
+  it("may have names of their own", async () => {
     const { status, text } = await ask("a name/of its own", "any");
     expect(status).toBe(200);
     const [script = ""] = addressesIn(text);
