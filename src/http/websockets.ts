@@ -2,7 +2,6 @@ import websocket from "@fastify/websocket";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { WebSocket } from "ws";
 import { KEY_PROTOCOL } from "../access/api-keys.ts";
 import { answerUnknownRoute } from "./errors.ts";
 
@@ -37,45 +36,6 @@ const HANDSHAKE_MS = 10_000;
 
 /** Received commands get this time when the server stops. They take milliseconds. */
 const SETTLING_MS = 1_000;
-
-/** As in both SDKs. */
-const PING_EVERY_MS = 20_000;
-/** A client has a minute for a message, as for the body of a request. */
-const CHECKS_OF_MESSAGE = 3;
-/** Around the content of a client's ping or pong. */
-const CONTROL_FRAME_BYTES = 6;
-
-/** Ends a socket whose client answers no ping, or does not finish a message: its parts stay in memory. */
-export const attendSocket = (socket: WebSocket, connection: Duplex): void => {
-  let isAlive = true;
-  /** Of an unfinished message. */
-  let bytes = 0;
-  let checks = 0;
-  // Before the listener of ws, which emits the messages in these bytes.
-  connection.prependListener("data", ({ length }: Buffer) => (bytes += length));
-  socket.on("message", () => (bytes = checks = 0));
-  // They may come between the parts of a message.
-  const onControl = ({ length }: Buffer): void => {
-    bytes = Math.max(0, bytes - length - CONTROL_FRAME_BYTES);
-  };
-  socket.on("ping", onControl);
-  socket.on("pong", (data) => {
-    isAlive = true;
-    onControl(data);
-  });
-  const timer = setInterval(() => {
-    // A paused socket reads no pong.
-    if (socket.isPaused) {
-      isAlive = true;
-      return;
-    }
-    checks = bytes === 0 ? 0 : checks + 1;
-    if (!isAlive || checks > CHECKS_OF_MESSAGE) return socket.terminate();
-    isAlive = false;
-    socket.ping();
-  }, PING_EVERY_MS);
-  socket.once("close", () => clearInterval(timer));
-};
 
 const within = async (ms: number, work: Promise<void>): Promise<void> =>
   await new Promise((resolve) => {
@@ -147,10 +107,7 @@ export const acceptWebSockets = async (
       });
     },
   });
-  app.websocketServer.on("connection", (socket, request) => {
-    clearTimeout(handshakes.get(request));
-    attendSocket(socket, request.socket);
-  });
+  app.websocketServer.on("connection", (_socket, request) => clearTimeout(handshakes.get(request)));
   // After the plugin's own hook, which sets `request.ws`. The plugin would accept the socket before refusing it, and
   // log its address, which may hold a key.
   app.addHook("onRequest", (request, reply, done) => {

@@ -125,6 +125,7 @@ const socketRoutes =
           ({ thread_id: threadId } = validated(threadPath, request.params, "The path"));
           const readAccess = await service.reading.openAccess(request.caller, threadId);
           serveSession(socket, {
+            connection: request.raw.socket,
             service,
             holdAccess: (ask) => request.holdAccess(ask),
             readAccess,

@@ -105,10 +105,7 @@ export const createServices = async (
 
   const { crons, scheduler } = await createCrons(foundation, webhooks, runs, worker);
   const usage = createUsageService(authorize, database, foundation.usage.currency);
-  const { readRoom } = foundation;
-  const streaming = createStreamingService({
-    ...{ database, authorize, hub, eventLog, signals, runs, threads, readRoom },
-  });
+  const streaming = createStreamingService({ ...foundation, hub, eventLog, runs, threads });
 
   const callers = createCallers(foundation, { assistants, runs, threads }, webhooks.push);
 

@@ -8,7 +8,6 @@ import { afterEach, expect, test, vi } from "vitest";
 import { WebSocketServer, type WebSocket } from "ws";
 import { ANONYMOUS } from "../../../src/access/caller.ts";
 import { createReadRoom } from "../../../src/http/large-answers.ts";
-import { attendSocket } from "../../../src/http/websockets.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
 import { serveSession, type SessionParts } from "../../../src/protocols/streaming/sockets/session.ts";
@@ -54,9 +53,9 @@ const aSession = async (result: JsonObject = {}) => {
       `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}\r\n\r\n`,
   );
   const [socket, request] = (await connected) as [WebSocket, IncomingMessage];
-  attendSocket(socket, request.socket);
   const onFault = vi.fn();
   serveSession(socket, {
+    connection: request.socket,
     service,
     holdAccess: () => ({ signal: new AbortController().signal, caller: ANONYMOUS, release: () => undefined }),
     readAccess: { threadId: newId() } as SessionParts["readAccess"],

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { HeldAccess, Reauthorize } from "../../../access/reauthorization.ts";
 import { deliver } from "../../../engine/events/transports/event-sink.ts";
@@ -22,6 +23,8 @@ import {
 } from "../schemas.ts";
 
 export interface SessionParts {
+  /** Below the WebSocket. */
+  connection: Duplex;
   service: StreamingService;
   /** Until the socket closes. */
   holdAccess: (ask: Reauthorize) => HeldAccess;
@@ -38,6 +41,12 @@ export interface SessionParts {
   onFault: (error: unknown) => void;
 }
 
+/** As in both SDKs. */
+const PING_EVERY_MS = 20_000;
+/** A client has a minute for a message, as for the body of a request. */
+const CHECKS_OF_MESSAGE = 3;
+/** Around the content of a client's ping or pong. */
+const CONTROL_FRAME_BYTES = 6;
 /** RFC 6455: policy violation. */
 const POLICY_VIOLATION = 1_008;
 const SUBSCRIPTIONS_AT_MOST = 100;
@@ -46,6 +55,38 @@ const SUBSCRIPTIONS_AT_MOST = 100;
 interface Unreadable extends Omit<Extract<CommandAnswer, { type: "error" }>, "id"> {
   id: null;
 }
+
+/** Ends a socket whose client answers no ping, or does not finish a message: its parts stay in memory. */
+const attend = (socket: WebSocket, connection: Duplex): void => {
+  let isAlive = true;
+  /** Of an unfinished message. */
+  let bytes = 0;
+  let checks = 0;
+  // Before the listener of ws, which emits the messages in these bytes.
+  connection.prependListener("data", ({ length }: Buffer) => (bytes += length));
+  socket.on("message", () => (bytes = checks = 0));
+  // They may come between the parts of a message.
+  const onControl = ({ length }: Buffer): void => {
+    bytes = Math.max(0, bytes - length - CONTROL_FRAME_BYTES);
+  };
+  socket.on("ping", onControl);
+  socket.on("pong", (data) => {
+    isAlive = true;
+    onControl(data);
+  });
+  const timer = setInterval(() => {
+    // A paused socket reads no pong.
+    if (socket.isPaused) {
+      isAlive = true;
+      return;
+    }
+    checks = bytes === 0 ? 0 : checks + 1;
+    if (!isAlive || checks > CHECKS_OF_MESSAGE) return socket.terminate();
+    isAlive = false;
+    socket.ping();
+  }, PING_EVERY_MS);
+  socket.once("close", () => clearInterval(timer));
+};
 
 /** Answers commands one after the other. */
 export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
@@ -162,6 +203,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
   const refuse = (reason: unknown): void =>
     shared.refuse(POLICY_VIOLATION, refusalOfRequest(reason)?.detail ?? "Access could not be checked.");
   void deliver(merged, createSocketSink(shared), onFault, { refuse });
+  attend(socket, parts.connection);
   access.signal.addEventListener("abort", () => refuse(access.signal.reason));
   socket.once("close", () => access.release());
   socket.once(
