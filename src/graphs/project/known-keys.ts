@@ -1,7 +1,17 @@
+import { z } from "zod";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
+import { storableConfig, storableObject, storableText } from "../../platform/domain/json-schemas.ts";
 import { ownField } from "../../platform/lib/names.ts";
 import { isJsonObject, type JsonObject, type JsonValue, isObject } from "../../platform/lib/json.ts";
 import { distance, nearestWord } from "../../platform/lib/nearest-word.ts";
+import { authSchema } from "./auth.ts";
+import { checkpointerSchema, storeTtlSchema } from "./expiry.ts";
+import { httpSchema } from "./http.ts";
+import { mcpSchema } from "./mcp.ts";
+import { storeIndexSchema } from "./store-embedding.ts";
+import { uiConfigSchema, uiSchema } from "./ui.ts";
+import { usageSchema } from "./usage.ts";
+import { webhooksSchema } from "./webhooks.ts";
 
 const withKey = (object: JsonObject, path: readonly string[], value: JsonValue): JsonObject => {
   const [key = "", ...rest] = path;
@@ -36,97 +46,68 @@ const IMAGE = Symbol("image");
 type Meaning = true | typeof IMAGE | string | Keys;
 export type Keys = { readonly [key: string]: Meaning };
 
-const HEADERS: Keys = { includes: true, excludes: true, include: true, exclude: true };
+const graphPath = z.string().min(1);
+/** As many as the console shows, in characters that fit a button. */
+const starters = z.array(storableText.trim().min(1).max(500)).max(6);
+const describedGraph = z.object({
+  path: graphPath,
+  description: z.string().nullish(),
+  config: storableConfig.nullish(),
+  context: storableObject.nullish(),
+  starters: starters.nullish(),
+});
+export const fileSchema = z.object({
+  graphs: z.record(
+    z.string().min(1),
+    z.union([graphPath, describedGraph], {
+      error:
+        'must be "file:export" or {"path": "file:export", "description": "…", "config": {…}, "context": {…}, "starters": ["…"]}',
+    }),
+    { error: 'must be an object like {"agent": "./graphs/agent.ts:graph"}' },
+  ),
+  env: z
+    .union([z.string(), z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))], {
+      error: 'must be the path of a file like ".env", or an object of variables',
+    })
+    .optional(),
+  checkpointer: checkpointerSchema,
+  http: httpSchema,
+  webhooks: webhooksSchema,
+  auth: authSchema,
+  ui: uiSchema,
+  ui_config: uiConfigSchema,
+  mcp: mcpSchema,
+  usage: usageSchema,
+  store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
+});
 
-const HTTP: Keys = {
-  app: true,
-  cors: {
-    allow_origins: true,
-    allow_methods: true,
-    allow_headers: true,
-    allow_credentials: true,
-    allow_origin_regex: true,
-    expose_headers: true,
-    max_age: true,
-  },
-  disable_assistants: true,
-  disable_threads: true,
-  disable_runs: true,
-  disable_store: true,
-  disable_meta: true,
-  disable_mcp: true,
-  disable_a2a: true,
-  disable_agui: true,
-  disable_ui: true,
-  disable_webhooks: true,
-  configurable_headers: HEADERS,
-  logging_headers: HEADERS,
-  middleware_order: true,
-  enable_custom_route_auth: true,
-  mount_prefix: true,
+const meaningOf = (schema: unknown): Meaning => {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return meaningOf(schema.unwrap());
+  return schema instanceof z.ZodObject ? keysOf(schema) : true;
 };
+const keysOf = ({ shape }: z.ZodObject): Keys =>
+  Object.fromEntries(Object.entries(shape).map(([key, schema]) => [key, meaningOf(schema)]));
+
+export const GRAPH_KEYS: Keys = keysOf(describedGraph);
+
+const FILE_KEYS: Keys = keysOf(fileSchema);
+const BUILD_KEYS = [
+  ...["dependencies", "node_version", "python_version", "base_image", "image_distro", "dockerfile_lines"],
+  ...["docker_compose_file", "api_version", "pip_config_file", "pip_installer", "keep_pkg_tools", "source"],
+];
+const OWN_CHECKPOINTS = "this server keeps the checkpoints";
 
 export const LANGGRAPH_JSON_KEYS: Keys = {
+  ...FILE_KEYS,
   $schema: true,
-  graphs: true,
-  env: true,
-  store: {
-    index: { dims: true, embed: true, fields: true },
-    ttl: { default_ttl: true, refresh_on_read: true, sweep_interval_minutes: true },
-    path: "this server keeps the store",
-  },
-  checkpointer: {
-    ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true },
-    serde: "for Python",
-    backend: "this server keeps the checkpoints",
-    path: "this server keeps the checkpoints",
-  },
-  auth: {
-    path: true,
-    disable_studio_auth: true,
-    openapi: { securitySchemes: true, security: true },
-    cache: { cache_keys: true, ttl_seconds: true, max_size: true },
-  },
   // Refuses the start (platform/config/config.ts).
   encryption: { path: true },
-  http: HTTP,
-  webhooks: {
-    env_prefix: true,
-    headers: true,
-    allowed_fields: true,
-    url: {
-      require_https: true,
-      allowed_domains: true,
-      allowed_ports: true,
-      max_url_length: true,
-      disable_loopback: true,
-      disable_private_ips: true,
-    },
+  store: { ...(FILE_KEYS["store"] as Keys), path: "this server keeps the store" },
+  checkpointer: {
+    ...(FILE_KEYS["checkpointer"] as Keys),
+    ...{ serde: "for Python", backend: OWN_CHECKPOINTS, path: OWN_CHECKPOINTS },
   },
-  ui: true,
-  ui_config: { shared: true },
-  mcp: { tools: true, authorization_servers: true },
-  usage: { currency: true, prices: true, budgets: true },
-  dependencies: IMAGE,
-  node_version: IMAGE,
-  python_version: IMAGE,
-  base_image: IMAGE,
-  image_distro: IMAGE,
-  dockerfile_lines: IMAGE,
-  docker_compose_file: IMAGE,
-  api_version: IMAGE,
-  pip_config_file: IMAGE,
-  pip_installer: IMAGE,
-  keep_pkg_tools: IMAGE,
-  source: IMAGE,
-};
-
-export const GRAPH_KEYS: Keys = {
-  path: true,
-  description: true,
-  config: true,
-  context: true,
-  starters: true,
+  ...Object.fromEntries(BUILD_KEYS.map((key) => [key, IMAGE])),
 };
 
 export const reviewKeys = (file: unknown): KeyReview => {

@@ -1,28 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { z } from "zod";
-import {
-  type StoreExpiry,
-  type ThreadExpiry,
-  checkpointerSchema,
-  storeExpiryOf,
-  storeTtlSchema,
-  threadExpiryOf,
-} from "./expiry.ts";
+import type { z } from "zod";
+import { storeExpiryOf, threadExpiryOf, type StoreExpiry, type ThreadExpiry } from "./expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
-import { authConfigOf, authSchema, type AuthConfig } from "./auth.ts";
-import { httpRulesOf, httpSchema, httpWarnings, type HttpRules } from "./http.ts";
+import { authConfigOf, type AuthConfig } from "./auth.ts";
+import { httpRulesOf, httpWarnings, type HttpRules } from "./http.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "./json-file.ts";
-import { keyWarning, reviewKeys, withKeys } from "./known-keys.ts";
+import { fileSchema, keyWarning, reviewKeys, withKeys } from "./known-keys.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
-import { mcpConfigOf, mcpSchema, type McpConfig } from "./mcp.ts";
-import { usageConfigOf, usageSchema, type UsageConfig } from "./usage.ts";
-import { webhookConfigOf, webhooksSchema, type WebhookConfig } from "./webhooks.ts";
-import { uiConfigOf, uiConfigSchema, uiSchema, type UiConfig } from "./ui.ts";
-import { storableConfig, storableObject, storableText } from "../../platform/domain/json-schemas.ts";
-import { storeIndexOf, storeIndexSchema, type StoreIndexConfig } from "./store-embedding.ts";
+import { mcpConfigOf, type McpConfig } from "./mcp.ts";
+import { usageConfigOf, type UsageConfig } from "./usage.ts";
+import { webhookConfigOf, type WebhookConfig } from "./webhooks.ts";
+import { uiConfigOf, type UiConfig } from "./ui.ts";
+import { storeIndexOf, type StoreIndexConfig } from "./store-embedding.ts";
 
 export interface GraphEntry {
   id: string;
@@ -67,41 +59,6 @@ export interface GraphConfig {
 export class GraphLoadError extends Error {
   override readonly name = "GraphLoadError";
 }
-
-const graphPath = z.string().min(1);
-/** As many as the console shows, in characters that fit a button. */
-const starters = z.array(storableText.trim().min(1).max(500)).max(6);
-const describedGraph = z.object({
-  path: graphPath,
-  description: z.string().nullish(),
-  config: storableConfig.nullish(),
-  context: storableObject.nullish(),
-  starters: starters.nullish(),
-});
-const fileSchema = z.object({
-  graphs: z.record(
-    z.string().min(1),
-    z.union([graphPath, describedGraph], {
-      error:
-        'must be "file:export" or {"path": "file:export", "description": "…", "config": {…}, "context": {…}, "starters": ["…"]}',
-    }),
-    { error: 'must be an object like {"agent": "./graphs/agent.ts:graph"}' },
-  ),
-  env: z
-    .union([z.string(), z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))], {
-      error: 'must be the path of a file like ".env", or an object of variables',
-    })
-    .optional(),
-  checkpointer: checkpointerSchema,
-  http: httpSchema,
-  webhooks: webhooksSchema,
-  auth: authSchema,
-  ui: uiSchema,
-  ui_config: uiConfigSchema,
-  mcp: mcpSchema,
-  usage: usageSchema,
-  store: z.object({ ttl: storeTtlSchema, index: storeIndexSchema }).nullish(),
-});
 
 /**
  * Paths in the file are relative to it. `given`: keys from the environment, which win; with `graphs` the file may be
