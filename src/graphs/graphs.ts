@@ -65,75 +65,6 @@ export interface GraphDescription {
 
 export const NO_SOURCE: GraphSourceSchemas = new Map();
 
-/** The schemas of graphs, for callers. */
-export const createDescriptions = (source: SourceReader | undefined) => {
-  const kept = new Map<string, GraphSchemas>();
-
-  /** Undefined while unknown. */
-  const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
-    source === undefined ? NO_SOURCE : await source.of(id);
-
-  const marked = (schemas: GraphSchemas, fromSource: GraphSourceSchemas | undefined): GraphSchemas =>
-    fromSource === undefined && source?.isReading === true ? { ...schemas, provisional: true } : schemas;
-
-  return {
-    sourceOf,
-    marked,
-
-    /** `isKept`: the answer is the same each time. */
-    async schemasOf(
-      id: string,
-      graph: RunnableGraph,
-      { isKept }: { isKept: boolean },
-    ): Promise<GraphSchemas> {
-      const known = kept.get(id);
-      if (known) return known;
-      const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NO_SOURCE;
-      const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
-      if (isKept && fromSource !== undefined) kept.set(id, schemas);
-      return schemas;
-    },
-  };
-};
-
-export interface ReloadingGraphs extends Graphs {
-  /** An error keeps the current graphs. Changes `ids` in place, because other parts hold the list. */
-  reload(): Promise<void>;
-}
-
-/** @param load gets no edition the first time */
-export const createReloadingGraphs = async (
-  load: (edition: number | undefined) => Promise<Graphs>,
-): Promise<ReloadingGraphs> => {
-  let graphs = await load(undefined);
-  let edition = 1;
-  const ids = [...graphs.ids];
-  return {
-    ids,
-    has: (id) => graphs.has(id),
-    description: (id) => graphs.description(id),
-    isFactory: (id) => graphs.isFactory(id),
-    classesOf: (id) => graphs.classesOf(id),
-    tracerOf: (...asked) => graphs.tracerOf(...asked),
-    resolve: (...asked) => graphs.resolve(...asked),
-    schemas: (...asked) => graphs.schemas(...asked),
-    describe: (...asked) => graphs.describe(...asked),
-    readAhead: () => graphs.readAhead(),
-    declaredInput: (id) => graphs.declaredInput(id),
-    drawing: (...asked) => graphs.drawing(...asked),
-    subgraphs: (...asked) => graphs.subgraphs(...asked),
-    async reload() {
-      edition += 1;
-      const next = await load(edition);
-      const before = graphs;
-      graphs = next;
-      ids.splice(0, ids.length, ...next.ids);
-      await before.close();
-    },
-    close: () => graphs.close(),
-  };
-};
-
 /** Every method throws `graphNotFound` for an id that `langgraph.json` does not name. */
 export interface Graphs {
   readonly ids: readonly string[];
@@ -172,6 +103,10 @@ export interface Graphs {
     recurse?: boolean,
     config?: GraphConfiguration,
   ): Promise<Record<string, GraphSchemas>>;
+  /** Whether only the source could tell the types of some inputs. False for a factory. */
+  hasUntypedInputs(id: string): boolean;
+  /** For files that changed. An error keeps the current graphs. Changes `ids` in place, because other parts hold the list. */
+  reload(): Promise<void>;
   /** Sends the traces that wait for LangSmith. */
   close(): Promise<void>;
 }
@@ -181,10 +116,8 @@ export interface LoadGraphsOptions extends GraphBindings {
   /** Keys that the environment sets. */
   projectKeys?: ProjectKeys | undefined;
   logger: Logger;
-  /** See createModuleLoader. */
-  edition?: number | undefined;
-  /** Closed with the graphs. */
-  source?: SourceReader | undefined;
+  /** Called at each load. The graphs close the reader. */
+  openSource?: (() => SourceReader | undefined) | undefined;
   /** Stops waiting for loading. */
   signal?: AbortSignal | undefined;
   /** Milliseconds until the log names a graph that still loads. */
@@ -204,21 +137,19 @@ class NoGraphError extends Error implements WithoutContents {
   readonly hidesContents = true;
 }
 
-/** @throws GraphLoadError that names each invalid graph */
-export async function loadGraphs({
-  configPath,
-  projectKeys,
-  logger,
-  checkpointer,
-  store,
-  source,
-  edition,
-  signal,
-  lateMs,
-}: LoadGraphsOptions): Promise<Graphs> {
+interface Edition {
+  readonly loaded: ReadonlyMap<string, LoadedGraph>;
+  readonly source: SourceReader | undefined;
+  /** Of graphs that answer the same each time. */
+  readonly schemas: Map<string, GraphSchemas>;
+  close(): Promise<void>;
+}
+
+/** @param number see createModuleLoader */
+const loadEdition = async (options: LoadGraphsOptions, number: number | undefined): Promise<Edition> => {
+  const { configPath, projectKeys, logger, checkpointer, store, signal, lateMs } = options;
   const { entries } = await readGraphConfig(configPath, projectKeys);
-  const own: GraphBindings = { checkpointer, store };
-  const modules = await createModuleLoader(entries, edition);
+  const modules = await createModuleLoader(entries, number);
   const copies = createCopyFinder(logger);
 
   const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
@@ -239,7 +170,7 @@ export async function loadGraphs({
     return {
       entry,
       ...copy,
-      graph: graph && boundCopy(graph, withClasses(own, copy.classes)),
+      graph: graph && boundCopy(graph, withClasses({ checkpointer, store }, copy.classes)),
       factory: isFactory ? (value as GraphFactory) : undefined,
     };
   };
@@ -249,24 +180,56 @@ export async function loadGraphs({
   const failures = results.flatMap((result) =>
     result.status === "rejected" ? [result.reason as unknown] : [],
   );
-  if (failures.length > 0) {
-    if (failures.length === 1) throw failures[0];
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) {
     const sentences = failures.map((failure) =>
       failure instanceof Error ? failure.message : String(failure),
     );
     throw new GraphLoadError(sentences.join("\n"), { cause: failures[0] });
   }
-  const loaded = new Map(
-    results.flatMap((result) =>
-      result.status === "fulfilled" ? [[result.value.entry.id, result.value] as const] : [],
-    ),
-  );
-  const { schemasOf, sourceOf, marked } = createDescriptions(source);
+  const loaded = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const source = options.openSource?.();
+  return {
+    loaded: new Map(loaded.map((graph) => [graph.entry.id, graph])),
+    source,
+    schemas: new Map(),
+    async close() {
+      source?.close();
+      await copies.close();
+    },
+  };
+};
+
+/** @throws GraphLoadError that names each invalid graph */
+export async function loadGraphs(options: LoadGraphsOptions): Promise<Graphs> {
+  const { checkpointer, store } = options;
+  const own: GraphBindings = { checkpointer, store };
+  let current = await loadEdition(options, undefined);
+  let editions = 1;
+  const ids = [...current.loaded.keys()];
 
   const find = (id: string): LoadedGraph => {
-    const found = loaded.get(id);
+    const found = current.loaded.get(id);
     if (!found) throw graphNotFound(id);
     return found;
+  };
+
+  /** Undefined while unknown. */
+  const sourceOf = async (id: string): Promise<GraphSourceSchemas | undefined> =>
+    current.source === undefined ? NO_SOURCE : await current.source.of(id);
+  const marked = (schemas: GraphSchemas, fromSource: GraphSourceSchemas | undefined): GraphSchemas =>
+    fromSource === undefined && current.source?.isReading === true
+      ? { ...schemas, provisional: true }
+      : schemas;
+  const schemasOf = async (id: string, graph: RunnableGraph): Promise<GraphSchemas> => {
+    const { schemas: kept } = current;
+    const known = kept.get(id);
+    if (known) return known;
+    const fromSource = isDeclaredByTypes(graph) ? await sourceOf(id) : NO_SOURCE;
+    const schemas = marked(graphSchemas(id, graph, fromSource?.get("")), fromSource);
+    // A factory may build another shape for another config.
+    if (find(id).graph !== undefined && fromSource !== undefined) kept.set(id, schemas);
+    return schemas;
   };
 
   const resolve: Graphs["resolve"] = async (id, config = {}, bindings, accessContext = "threads.read") => {
@@ -293,14 +256,12 @@ export async function loadGraphs({
 
   const describe: Graphs["describe"] = async (id, config) => {
     const graph = await resolveToDescribe(id, config);
-    // A factory may build another shape for another config.
-    const schemas = await schemasOf(id, graph, { isKept: find(id).graph !== undefined });
-    return { schemas, outputKeys: outputKeysOf(graph) };
+    return { schemas: await schemasOf(id, graph), outputKeys: outputKeysOf(graph) };
   };
 
   return {
-    ids: [...loaded.keys()],
-    has: (id) => loaded.has(id),
+    ids,
+    has: (id) => current.loaded.has(id),
     description: (id) => find(id).entry.description,
     isFactory: (id) => find(id).factory !== undefined,
     classesOf: (id) => find(id).classes,
@@ -310,9 +271,17 @@ export async function loadGraphs({
     schemas: async (id, config) => (await describe(id, config)).schemas,
     describe,
 
+    hasUntypedInputs(id) {
+      const { graph } = find(id);
+      if (graph === undefined || !isDeclaredByTypes(graph)) return false;
+      const { properties } = graphSchemas(id, graph).input_schema;
+      return Object.values(properties as object).some((schema: object) => Object.keys(schema).length === 0);
+    },
+
     readAhead() {
-      const isUnknown = ({ graph }: LoadedGraph): boolean => graph === undefined || isDeclaredByTypes(graph);
-      if ([...loaded.values()].some(isUnknown)) source?.readAhead();
+      const mayHaveTypes = ({ graph }: LoadedGraph): boolean =>
+        graph === undefined || isDeclaredByTypes(graph);
+      if ([...current.loaded.values()].some(mayHaveTypes)) current.source?.readAhead();
     },
 
     async declaredInput(id) {
@@ -334,10 +303,14 @@ export async function loadGraphs({
       return found;
     },
 
-    async close() {
-      source?.close();
-      await copies.close();
+    async reload() {
+      editions += 1;
+      const before = current;
+      current = await loadEdition(options, editions);
+      ids.splice(0, ids.length, ...current.loaded.keys());
+      await before.close();
     },
+    close: () => current.close(),
   };
 }
 

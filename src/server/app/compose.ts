@@ -33,9 +33,7 @@ import { createServices, type Services } from "./services.ts";
 import { createWebhooks } from "./webhooks.ts";
 import { putAroundApi } from "../custom-app/around-api.ts";
 import { loadCustomApp } from "../custom-app/application.ts";
-import { registerOwnServer, type OwnServerRegistration } from "../../graphs/own-server.ts";
-import type { Worker } from "../../engine/worker/worker.ts";
-import type { StatusService } from "../../api/status/service.ts";
+import { registerOwnServer } from "../../graphs/own-server.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { startEventRetention } from "../../engine/events/retention.ts";
 import { createTraceStorage, startTraceRetention } from "../../engine/traces/storage.ts";
@@ -53,36 +51,25 @@ export const apiRoutes = (
   services: Services,
   disabled: ReadonlySet<ApiPart>,
 ): RoutePlugin[] => {
-  const {
-    assistants,
-    threads,
-    runs,
-    crons,
-    usage,
-    streaming,
-    a2a,
-    agui,
-    mcp,
-    store,
-    ui,
-    deliveries,
-    waiting,
-  } = services;
-  const has = (part: ApiPart): boolean => !disabled.has(part);
-  return [
-    ...(has("assistants") ? [createAssistantRoutes(assistants)] : []),
-    ...(has("threads") ? [createThreadRoutes(threads), createThreadStreamRoutes(streaming.joining)] : []),
-    ...(has("runs") ? [createRunRoutes(runs), createCronRoutes(crons), createUsageRoutes(usage)] : []),
+  const { streaming } = services;
+  const routes: [parts: ApiPart[], routes: RoutePlugin][] = [
+    [["assistants"], createAssistantRoutes(services.assistants)],
+    [["threads"], createThreadRoutes(services.threads)],
+    [["threads"], createThreadStreamRoutes(streaming.joining)],
+    [["runs"], createRunRoutes(services.runs)],
+    [["runs"], createCronRoutes(services.crons)],
+    [["runs"], createUsageRoutes(services.usage)],
     // Event streaming starts runs and reads threads.
-    ...(has("threads") && has("runs") ? [createStreamingRoutes(streaming, config.bodyElementsAtMost)] : []),
-    ...(has("runs") && has("meta") ? [createQueueRoutes(waiting)] : []),
-    ...(has("store") ? [createStoreRoutes(store)] : []),
-    ...(has("webhooks") ? [createWebhookRoutes(deliveries)] : []),
-    ...(has("ui") ? [createUiRoutes(ui)] : []),
-    ...(has("mcp") ? [createMcpRoutes(mcp)] : []),
-    ...(has("a2a") ? [createA2aRoutes(a2a)] : []),
-    ...(has("agui") ? [createAgUiRoutes(agui)] : []),
+    [["threads", "runs"], createStreamingRoutes(streaming, config.bodyElementsAtMost)],
+    [["runs", "meta"], createQueueRoutes(services.waiting)],
+    [["store"], createStoreRoutes(services.store)],
+    [["webhooks"], createWebhookRoutes(services.deliveries)],
+    [["ui"], createUiRoutes(services.ui)],
+    [["mcp"], createMcpRoutes(services.mcp)],
+    [["a2a"], createA2aRoutes(services.a2a)],
+    [["agui"], createAgUiRoutes(services.agui)],
   ];
+  return routes.flatMap(([parts, plugin]) => (parts.some((part) => disabled.has(part)) ? [] : [plugin]));
 };
 
 /** `called` differs from `listening` for "all addresses", which clients can't connect to. */
@@ -96,13 +83,6 @@ const addressesOf = ({ address, port }: AddressInfo): { listening: string; calle
 const isConsoleOffered = ({ access, config }: Foundation): boolean =>
   access.isGuarded || isLoopback(config.host);
 
-const consoleRoutes = (foundation: Foundation): RoutePlugin[] => {
-  const { access, http } = foundation;
-  if (http.disabled.has("ui")) return [];
-  const isOffered = (): boolean => isConsoleOffered(foundation);
-  return [createConsoleRoutes(signInOf(access.security?.securitySchemes), isOffered)];
-};
-
 /** A worker only answers health probes and executes runs. */
 const createServerApp = (
   foundation: Foundation,
@@ -112,6 +92,8 @@ const createServerApp = (
   const { access, callerLimits, config, http, logger, readRoom } = foundation;
   const hasKeys = (): boolean => access.isGuarded;
   const origins = originsOf({ named: config.corsAllowOrigins, rules: http.cors, hasKeys });
+  const signIn = signInOf(access.security?.securitySchemes);
+  const consoleRoutes = createConsoleRoutes(signIn, () => isConsoleOffered(foundation));
   return createApp({
     logger,
     readRoom,
@@ -133,30 +115,33 @@ const createServerApp = (
     siteCheck: createSiteCheck({ ...config, origins, hasKeys, logger }),
     routes: [
       createStatusRoutes(services.status, { meta: !http.disabled.has("meta") }),
-      ...(config.role === "worker"
-        ? []
-        : [...apiRoutes(config, services, http.disabled), ...consoleRoutes(foundation)]),
+      ...(config.role === "worker" ? [] : apiRoutes(config, services, http.disabled)),
+      ...(config.role === "worker" || http.disabled.has("ui") ? [] : [consoleRoutes]),
     ],
   });
 };
 
 const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
   let phase: "starting" | "ready" | "closing" = "starting";
-  const own: OwnAddresses = {};
-  const ownServer = openOwnServer(config, own, lifecycle);
+  const own: { address?: string; apiAddress?: string } = {};
+  const hasApi = config.role !== "worker";
+  // Before graphs are loaded, because they may create a client.
+  if (hasApi) lifecycle.closing(registerOwnServer({ address: () => own.apiAddress }));
   const foundation = await openFoundation(config, parts, lifecycle);
-  const { access, graphs, logger } = foundation;
+  const { access, graphs, http, logger } = foundation;
   const webhooks = createWebhooks(foundation, {
     ownAddress: () => own.address,
     sendPush: (push, signal) => services.a2a.sendPush(push, signal),
   });
   const execution = await openExecution(foundation, webhooks);
-  own.executes = (runId) => execution.worker.runIds.includes(runId);
   const isReady = (): boolean => phase === "ready";
   const services = await createServices(foundation, execution, webhooks, isReady);
   startSweeps(foundation, execution, services);
-  if (config.role !== "worker") services.ui.prepare();
-  const around = await openCustomApp(foundation, ownServer);
+  if (hasApi) services.ui.prepare();
+  const around =
+    http.app === undefined || !hasApi
+      ? undefined
+      : putAroundApi(await loadCustomApp(http.app, logger), http, config.bodyLimitBytes);
   const app = lifecycle.closing(await createServerApp(foundation, services, around));
   // The dispatcher closes after the runs, because it receives their ends, and before the routes, because some receive
   // webhooks.
@@ -165,7 +150,9 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
   // Closes before the routes, so that runs end or are handed back while their readers are connected.
   let left: RunsLeft = {};
   lifecycle.onClose(async (options) => {
-    left = await leaveRuns(worker, services.status, config.shutdownGraceSeconds, options);
+    const { ended, handedBack } = await worker.close(config.shutdownGraceSeconds, options);
+    const runs_pending = await services.status.pendingRuns();
+    left = { runs_ended: ended, runs_handed_back: handedBack, runs_pending };
   });
   // Closes before the worker, because a cron must not make a run that waits for another process.
   lifecycle.closing(services.scheduler);
@@ -195,12 +182,12 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       await app.listen({ host: config.host, port: config.port, backlog: config.listenBacklog });
       const addresses = addressesOf(app.server.address() as AddressInfo);
       own.address = addresses.called;
-      own.apiAddress = addresses.called + foundation.http.mountPrefix;
-      if (ownServer !== undefined) execution.graphProcesses.listening(own.apiAddress);
+      own.apiAddress = addresses.called + http.mountPrefix;
+      if (hasApi) execution.graphProcesses.listening(own.apiAddress);
       await awaitLoaded(execution.graphProcesses, { signal, logger });
       if (phase === "starting") phase = "ready";
-      if (readsAhead && isReady() && config.role !== "worker") graphs.readAhead();
-      return { address: `${addresses.listening}${foundation.http.mountPrefix}` };
+      if (readsAhead && isReady() && hasApi) graphs.readAhead();
+      return { address: `${addresses.listening}${http.mountPrefix}` };
     },
     /**
      * Running runs keep their code. Throws and changes nothing if the new code is invalid.
@@ -210,7 +197,8 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       const before = [...graphs.ids];
       // The graph process loads the new code first, because a faulty graph may harm its process.
       await execution.graphProcesses.renew(how);
-      await foundation.reloading?.reload();
+      foundation.development?.trace.forget();
+      await graphs.reload();
       const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
       await services.ensureSystemAssistants(project.entries);
       // Runs of removed graphs would wait for a server that has these graphs.
@@ -247,39 +235,6 @@ export const createServer = async (config: Config, parts: ServerParts) => {
 
 export type Server = Awaited<ReturnType<typeof createServer>>;
 
-/** Set when the server is built, and again when it listens. */
-export interface OwnAddresses {
-  address?: string;
-  apiAddress?: string;
-  executes?: (runId: string) => boolean;
-}
-
-/** Must run before graphs are loaded, because they may create a client. */
-export const openOwnServer = (
-  { role }: Config,
-  own: OwnAddresses,
-  lifecycle: Lifecycle,
-): OwnServerRegistration | undefined => {
-  if (role === "worker") return undefined;
-  const executes = (runId: string): boolean => own.executes?.(runId) ?? false;
-  return lifecycle.closing(registerOwnServer({ address: () => own.apiAddress, executes }));
-};
-
-/** Undefined on a worker. */
-export const openCustomApp = async (
-  { config, http, logger }: Foundation,
-  ownServer: OwnServerRegistration | undefined,
-): Promise<AroundApi | undefined> => {
-  const { app } = http;
-  if (app === undefined || ownServer === undefined) return undefined;
-  const loaded = await ownServer.run(() => loadCustomApp(app, logger));
-  const customApp: typeof loaded = {
-    ...loaded,
-    fetch: (request, environment) => ownServer.run(() => loaded.fetch(request, environment)),
-  };
-  return putAroundApi(customApp, http, config.bodyLimitBytes);
-};
-
 export interface RunsLeft {
   /** Own runs that ended within the grace period. */
   runs_ended?: number;
@@ -289,16 +244,6 @@ export interface RunsLeft {
   runs_pending?: number | undefined;
 }
 
-export const leaveRuns = async (
-  worker: Pick<Worker, "close">,
-  status: Pick<StatusService, "pendingRuns">,
-  graceSeconds: number,
-  options: { failed: boolean },
-): Promise<RunsLeft> => {
-  const { ended, handedBack } = await worker.close(graceSeconds, options);
-  return { runs_ended: ended, runs_handed_back: handedBack, runs_pending: await status.pendingRuns() };
-};
-
 /** Ten seconds by default: the removal waits for a minute anyway. */
 const SWEEPS_PER_THREADLESS_SWEEP = 5;
 
@@ -306,16 +251,13 @@ const SWEEPS_PER_THREADLESS_SWEEP = 5;
  * Every process sweeps, and skips rows that another process has locked. engine/recovery.ts handles runs of
  * dead processes.
  */
-export const startSweeps = (
+const startSweeps = (
   foundation: Foundation,
   { queue }: ServerExecution,
   { threads, onThreadsDeleted }: Services,
 ): void => {
-  const { lifecycle, logger } = foundation;
-  const { config, database, authorize, checkpoints, store, threadExpiry, storeExpiry } = foundation;
-  lifecycle.closing(
-    startRetention({ database, authorize, checkpoints, onThreadsDeleted, expiry: threadExpiry, logger }),
-  );
+  const { config, database, lifecycle, logger, store, threadExpiry, storeExpiry } = foundation;
+  lifecycle.closing(startRetention({ ...foundation, onThreadsDeleted, expiry: threadExpiry }));
   lifecycle.closing(startEventRetention(createEventLog(database), config.eventRetentionSeconds, logger));
   lifecycle.closing(
     startTraceRetention(

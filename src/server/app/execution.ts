@@ -26,9 +26,9 @@ export const openExecution = async (
   foundation: Foundation,
   webhooks: Pick<Webhooks, "recordEnds" | "recordPushes" | "outbox">,
 ) => {
-  const { development, endsBlockedProcess, faults, readRoom, lifecycle, logger } = foundation;
-  const { config, connectionString, processId, authorize } = foundation;
-  const { database, signals, checkpoints, graphs, metrics, telemetry, usage } = foundation;
+  const { authorize, checkpoints, config, database, development, graphs, lifecycle, logger } = foundation;
+  const { connectionString, metrics, processId, signals, usage } = foundation;
+  const { outbox } = webhooks;
   const runRepository = createRunRepository(database);
   const everyThread = await authorize(THE_SERVER, "threads", "read", {});
   const ends = createRunEnds(database, checkpoints, webhooks.recordEnds, webhooks.recordPushes);
@@ -41,101 +41,64 @@ export const openExecution = async (
       byGraph: config.runningRunsByGraph,
     },
   });
-  const traces = createTraceStorage(database);
   const budgets =
     usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets, usage.currency);
   const eventLog = createEventLog(database, metrics.eventsLogged);
   const hub = lifecycle.closing(
     createHub({
+      ...foundation,
       eventLog,
-      readRoom,
       turns: createTurns(database),
-      signals,
-      processId,
       phaseOf: (run) => runRepository.phaseOf(run, processId),
       noteUnlogged: (source) => noteUnlogged(database, source),
-      faults,
-      logger,
     }),
   );
-  const endings = lifecycle.closing(createEndings(signals, webhooks.outbox, metrics, logger));
+  const endings = lifecycle.closing(createEndings(signals, outbox, metrics, logger));
   // After the graphs, so that only this process reports an invalid graph.
   const { graphExecutor, graphProcesses } = openGraphExecutor(config, {
-    connectionString,
+    ...{ connectionString, graphs, checkpoints, logger },
     onFiles: development && ((files) => development.onFiles(files)),
     onCheckpointsWritten: metrics.checkpointsWritten,
-    graphs,
-    checkpoints,
     interruptsOf: (threadId) => runRepository.interrupts(everyThread, threadId),
     openSubgraphsOf: (run) => openSubgraphs(eventLog, run),
-    logger,
   });
   lifecycle.closing(graphProcesses);
   const executor = createExecutor({
-    database,
-    queue,
-    ends,
-    outbox: webhooks.outbox,
-    graphs,
-    checkpoints,
+    ...foundation,
+    ...{ queue, ends, outbox, hub, eventLog },
     graphExecutor: budgets === undefined ? graphExecutor : withinBudgets(graphExecutor, budgets),
-    hub,
-    eventLog,
-    processId,
     timeoutSecondsOf: () => config.runTimeoutSeconds,
     traces: config.traces,
     costOf: (used) => costOf(usage, used),
     store: (attempt, records) => storeAttemptRecords(database, attempt, records),
-    faults,
-    metrics,
-    telemetry,
-    logger,
   });
   const heartbeat = lifecycle.closing(
     createHeartbeat({
+      ...config,
       queue,
       onReadElsewhere: hub.logFor,
       shared: database,
       connectionString,
       schema: config.databaseSchema,
       preparedStatements: config.databasePreparedStatements,
-      leaseSeconds: config.leaseSeconds,
-      heartbeatSeconds: config.heartbeatSeconds,
-      blockedLoopSeconds: config.blockedLoopSeconds,
-      endsBlockedProcess,
+      endsBlockedProcess: foundation.endsBlockedProcess,
       logger,
     }),
   );
   const workerOptions = {
-    queue,
-    executor,
-    signals,
-    endings,
-    processId,
+    ...{ queue, executor, signals, endings, processId, heartbeat, logger },
+    faults: foundation.faults,
     concurrency: config.role === "api" ? 0 : config.jobsPerWorker,
     leaseSeconds: config.leaseSeconds,
-    heartbeat,
-    onDeliveriesDue: () => webhooks.outbox?.onRecorded(),
-    faults,
-    logger,
+    onDeliveriesDue: () => outbox?.onRecorded(),
   };
   const worker = createWorker(workerOptions);
   const graphIds = config.role === "api" ? undefined : graphs.ids;
   const hosting = lifecycle.closing(await openHosting(database, processId, graphIds, logger));
   lifecycle.closing(startRecovery({ ...workerOptions, metrics }, config.sweepSeconds));
   return {
-    runRepository,
-    everyThread,
-    ends,
-    queue,
-    eventLog,
-    traces,
-    budgets,
-    hub,
-    endings,
-    worker,
-    hosting,
-    graphProcesses,
+    ...{ runRepository, everyThread, ends, queue, eventLog, budgets, hub, endings, worker, hosting },
+    ...{ graphProcesses, traces: createTraceStorage(database) },
   };
 };
 

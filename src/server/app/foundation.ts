@@ -8,26 +8,16 @@ import { assertObjectStore } from "../../state/checkpoints/upkeep/objects.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { logClockDifference } from "../../platform/database/clock.ts";
-import {
-  openDatabase as openTables,
-  type Database,
-  type DatabaseOptions,
-  type Queryable,
-} from "../../platform/database/database.ts";
+import { openDatabase, type Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
 import { migrate } from "../../platform/database/migrate.ts";
 import { createMetrics } from "../../platform/metrics/metrics.ts";
 import { assertSessions } from "../../platform/database/pooling.ts";
 import { openSignals } from "../../platform/database/signals.ts";
-import {
-  loadGraphs,
-  type LoadGraphsOptions,
-  type Graphs,
-  createReloadingGraphs,
-} from "../../graphs/graphs.ts";
+import { loadGraphs, type LoadGraphsOptions, type Graphs } from "../../graphs/graphs.ts";
 import { missingCompiler } from "../../graphs/source/compiler.ts";
-import { areSchemasKept, createSourceReader } from "../../graphs/source/source-schemas.ts";
+import { areSchemasKept, createSourceReader, type SourceReader } from "../../graphs/source/source-schemas.ts";
 import { NO_FAULTS, type Faults } from "../../platform/domain/faults.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
@@ -48,7 +38,6 @@ import { planGraphProcesses } from "./graph-processes.ts";
 import { callerLimitsOf } from "./limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { ModuleTrace } from "../../platform/lib/module-trace.ts";
-import { isDeclaredByTypes } from "../../graphs/json-schemas.ts";
 import { TYPESCRIPT } from "../../graphs/modules.ts";
 
 const SCHEMA_PROCESS = new URL("./schema-process-entry.js", import.meta.url);
@@ -80,41 +69,50 @@ const assertNoVectors = ({ encryption }: Queryable, index: StoreIndexConfig | un
   );
 };
 
-const openDatabase = async (
+const openGraphs = async (
   config: Config,
-  lifecycle: Lifecycle,
-  options: Pick<DatabaseOptions, "connectionString" | "logger">,
-): Promise<Database> => {
-  const objects = await openObjectStore(objectStoreOf(config));
-  if (objects !== undefined) lifecycle.closing(objects);
-  return lifecycle.closing(
-    openTables({
-      ...options,
-      schema: config.databaseSchema,
-      poolSize: planGraphProcesses(config).mainPoolSize,
-      applicationName: "threadloom",
-      preparedStatements: config.databasePreparedStatements,
-      encryption: encryptionOf(config),
-      objects,
-    }),
-  );
+  loading: LoadGraphsOptions,
+  entries: readonly GraphEntry[],
+): Promise<Graphs> => {
+  const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
+  const entry = config.sourceSchemas === true && missing === undefined ? SCHEMA_PROCESS : undefined;
+  const sourceOptions = { ...loading, cacheFolder: resolve(config.dataFolder), entry };
+  const openSource = (): SourceReader | undefined =>
+    config.sourceSchemas === false ? undefined : createSourceReader(sourceOptions);
+  const graphs = await loadGraphs({ ...loading, openSource });
+  if (missing === undefined || (await areSchemasKept(sourceOptions, entries))) return graphs;
+  const unread = entries.filter(({ id, file }) => TYPESCRIPT.test(file) && graphs.hasUntypedInputs(id));
+  if (unread.length > 0)
+    loading.logger.info(
+      { graphs: unread.map(({ id }) => id) },
+      `the console shows fields that only TypeScript types describe as plain JSON. ${missing}`,
+    );
+  return graphs;
 };
 
 /** Opens the parts that all other parts of a server share. */
 export const openFoundation = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) => {
-  const { development, logger, faults = NO_FAULTS, environment = {} } = parts;
-  const { readRoom = createReadRoom() } = parts;
+  const { connectionString, development, logger, environment = {} } = parts;
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
   const { databasePreparedStatements: preparedStatements } = config;
-  const { connectionString } = parts;
   await assertSessions({ connectionString, directConnectionString, preparedStatements });
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, logger });
-  const database = await openDatabase(config, lifecycle, {
-    connectionString,
-    logger,
-  });
+  const objects = await openObjectStore(objectStoreOf(config));
+  if (objects !== undefined) lifecycle.closing(objects);
+  const database = lifecycle.closing(
+    openDatabase({
+      connectionString,
+      schema,
+      poolSize: planGraphProcesses(config).mainPoolSize,
+      applicationName: "threadloom",
+      preparedStatements,
+      encryption: encryptionOf(config),
+      objects,
+      logger,
+    }),
+  );
   await logClockDifference(database, logger);
   await assertEncryptionKeys(database);
   await assertObjectStore(database);
@@ -124,10 +122,8 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     await openApiKeyCache({ repository: createKeyRepository(database), logger }),
   );
   const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);
-  const { threadExpiry, storeExpiry, storeIndex, http, ui, mcp, usage, entries } = project;
-  const hasApp = http.app !== undefined;
-  const webhooks = config.unsafeNoAuth ? webhooksBehind(project.webhooks, { hasApp }) : project.webhooks;
-  const { auth } = project;
+  const { auth, entries, storeExpiry, storeIndex } = project;
+  const hasApp = project.http.app !== undefined;
   assertMayListen(config, { hasStoredKeys: stored.isInUse, hasAuth: auth !== undefined });
   const apiKeys = createApiKeys({
     configured: config.apiKeys,
@@ -138,12 +134,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const access = await openAccess({ auth, entries, apiKeys, encryptedKeys, logger });
   const { authorize = access.authorize } = parts;
   const signals = lifecycle.closing(
-    await openSignals({
-      database,
-      connectionString: sessionConnectionString,
-      processId,
-      logger,
-    }),
+    await openSignals({ database, connectionString: sessionConnectionString, processId, logger }),
   );
 
   assertNoVectors(database, storeIndex);
@@ -161,56 +152,26 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     onWritten: metrics.checkpointsWritten,
     logger,
   });
-  const loading: Omit<LoadGraphsOptions, "source"> = {
+  const visibility = await authorize(THE_SERVER, "store", "search", { namespace: [] });
+  const loading = {
     configPath: config.graphConfigFile,
     projectKeys: config.projectKeys,
     logger,
     signal: parts.signal,
     checkpointer: checkpoints.saver,
-    store: new PostgresStore({
-      ...storeParts,
-      visibility: await authorize(THE_SERVER, "store", "search", { namespace: [] }),
-    }),
+    store: new PostgresStore({ ...storeParts, visibility }),
   };
-  const sourceOptions = {
-    configPath: config.graphConfigFile,
-    projectKeys: config.projectKeys,
-    cacheFolder: resolve(config.dataFolder),
-    logger,
-  };
-  const missing = config.sourceSchemas === true ? missingCompiler() : undefined;
-  const openSource = () =>
-    config.sourceSchemas !== false
-      ? createSourceReader({
-          ...sourceOptions,
-          entry: config.sourceSchemas === true && missing === undefined ? SCHEMA_PROCESS : undefined,
-        })
-      : undefined;
-  const reloading =
-    development &&
-    (await createReloadingGraphs((edition) => {
-      development.trace.forget();
-      return loadGraphs({ ...loading, edition, source: openSource() });
-    }));
-  const graphs = lifecycle.closing(reloading ?? (await loadGraphs({ ...loading, source: openSource() })));
-  const unread =
-    missing === undefined || (await areSchemasKept(sourceOptions, entries))
-      ? undefined
-      : await unreadTypes(graphs, entries);
-  if (unread !== undefined)
-    logger.info(`the console shows these fields as plain JSON: ${unread}. ${missing}`);
-  const store = createStoreService(storeParts);
+  development?.trace.forget();
+  const graphs = lifecycle.closing(await openGraphs(config, loading, entries));
   return {
-    config,
+    ...project,
+    ...parts,
     environment,
-    endsBlockedProcess: parts.endsBlockedProcess,
-    development,
-    faults,
+    faults: parts.faults ?? NO_FAULTS,
+    readRoom: parts.readRoom ?? createReadRoom(),
+    config,
     lifecycle,
-    logger,
-    readRoom,
     callerLimits: callerLimitsOf(config, database.encryption, logger),
-    connectionString,
     processId,
     access,
     authorize,
@@ -220,16 +181,8 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
     graphs,
     metrics,
     telemetry,
-    reloading,
-    store,
-    threadExpiry,
-    storeExpiry,
-    http,
-    webhooks,
-    ui,
-    mcp,
-    usage,
-    entries,
+    store: createStoreService(storeParts),
+    webhooks: config.unsafeNoAuth ? webhooksBehind(project.webhooks, { hasApp }) : project.webhooks,
   };
 };
 
@@ -240,28 +193,3 @@ export interface Development {
   /** Absolute paths that graph processes have loaded. */
   onFiles(files: readonly string[]): void;
 }
-
-const KEYS_NAMED = 5;
-
-const namesOf = (keys: readonly string[]): string =>
-  keys.length > KEYS_NAMED
-    ? `${keys.slice(0, KEYS_NAMED).join(", ")} and ${keys.length - KEYS_NAMED} more`
-    : keys.join(", ");
-
-/** The fields of inputs whose type only TypeScript source tells; undefined if there are none. Factories are left out. */
-export const unreadTypes = async (
-  graphs: Graphs,
-  entries: readonly GraphEntry[],
-): Promise<string | undefined> => {
-  const found: string[] = [];
-  for (const { id, file } of entries) {
-    if (!TYPESCRIPT.test(file) || graphs.isFactory(id)) continue;
-    if (!isDeclaredByTypes(await graphs.resolve(id))) continue;
-    const { properties = {} } = await graphs.declaredInput(id);
-    const keys = Object.entries(properties as object).flatMap(([key, schema]) =>
-      Object.keys(schema as object).length === 0 ? [key] : [],
-    );
-    if (keys.length > 0) found.push(`${namesOf(keys)} of graph '${id}'`);
-  }
-  return found.length === 0 ? undefined : found.join("; ");
-};

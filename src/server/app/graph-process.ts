@@ -163,7 +163,7 @@ const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: P
 
 /** This process serves only one server. */
 const ownServer: { address?: string } = {};
-registerOwnServer({ address: () => ownServer.address, executes: () => true });
+registerOwnServer({ address: () => ownServer.address });
 
 const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
   let askForLoad = (): void => undefined;

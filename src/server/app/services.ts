@@ -1,14 +1,14 @@
 import { THE_SERVER } from "../../access/caller.ts";
-import { createAssistantService, type AssistantService } from "../../api/assistants/service.ts";
+import { createAssistantService } from "../../api/assistants/service.ts";
 import { checkpointNotFound } from "../../platform/domain/errors.ts";
 import { assistantDefaults } from "../../graphs/project/assistant-defaults.ts";
 import type { GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { RunEnd } from "../../engine/queue/attempts.ts";
 import { createRunSearcher } from "../../api/runs/records/search.ts";
-import { createRunService, type RunService } from "../../api/runs/service.ts";
+import { createRunService } from "../../api/runs/service.ts";
 import { createUsageService } from "../../api/usage/service.ts";
 import { createStreamingService, type StreamingService } from "../../protocols/streaming/service.ts";
-import { createThreadService, type ThreadService } from "../../api/threads/service.ts";
+import { createThreadService } from "../../api/threads/service.ts";
 import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
 import { createWebhookService } from "../../protocols/webhooks/service.ts";
 import { createUiService } from "../../protocols/ui/service.ts";
@@ -21,7 +21,6 @@ import { createFiring } from "../../api/crons/firing/firing.ts";
 import { createScheduler } from "../../api/crons/firing/scheduler.ts";
 import { createCronRepository, createCronSearcher } from "../../api/crons/repository.ts";
 import { createCronService } from "../../api/crons/service.ts";
-import type { Worker } from "../../engine/worker/worker.ts";
 import { createQueueRepository, createStatusRepository } from "../../api/status/repository.ts";
 import { createQueueService, createStatusService } from "../../api/status/service.ts";
 import { isTracingOn } from "../../graphs/lazy-run-trees.ts";
@@ -36,33 +35,21 @@ export const createServices = async (
   webhooks: Webhooks,
   isReady: () => boolean,
 ) => {
-  const { callerLimits, logger } = foundation;
-  const { config, processId, authorize, database, signals, checkpoints, graphs } = foundation;
-  const { store, threadExpiry } = foundation;
-  const { runRepository, everyThread, ends, eventLog, traces, budgets, hub, endings, worker } = execution;
+  const { authorize, callerLimits, checkpoints, config, database, graphs, logger, threadExpiry } = foundation;
+  const { endings, worker } = execution;
+  const { recursionLimitMax } = config;
+  const defaultTtl = threadExpiry.defaultTtl;
+  const parts = { ...foundation, ...execution };
 
   const onThreadsDeleted = (threadIds: readonly string[], ended: readonly RunEnd[] = []): void => {
     worker.abandonThreads(threadIds);
     for (const end of ended) endings.publish(end);
   };
-  const threads = createThreadService({
-    database,
-    authorize,
-    checkpoints,
-    onThreadsDeleted,
-    readRoom: foundation.readRoom,
-    logger,
-    ends,
-    graphs,
-    defaultTtl: threadExpiry.defaultTtl,
-  });
+  const threads = createThreadService({ ...parts, onThreadsDeleted, defaultTtl });
 
   const assistants = createAssistantService({
-    database,
-    authorize,
-    graphs,
+    ...{ database, authorize, graphs, recursionLimitMax },
     deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
-    recursionLimitMax: config.recursionLimitMax,
   });
   const ensureSystemAssistants = async (entries: readonly GraphEntry[]): Promise<void> => {
     const defaults = assistantDefaults(entries, config.assistantConfigs);
@@ -75,22 +62,11 @@ export const createServices = async (
   await ensureSystemAssistants(foundation.entries);
 
   const runs = createRunService({
-    database,
-    authorize,
-    everyThread,
-    repository: runRepository,
+    ...parts,
+    repository: execution.runRepository,
     searcher: createRunSearcher(database),
-    worker,
-    endings,
-    ends,
-    hub,
-    eventLog,
-    traces,
-    budgets,
-    signals,
-    processId,
-    threadTtl: threadExpiry.defaultTtl,
-    recursionLimitMax: config.recursionLimitMax,
+    threadTtl: defaultTtl,
+    recursionLimitMax,
     checkWebhook: webhooks.checkWebhook,
     takesRun: (caller) => callerLimits.takesRun(caller),
     pendingLimits: pendingLimitsOf(config, callerLimits.refusals),
@@ -103,40 +79,55 @@ export const createServices = async (
     },
   });
 
-  const { crons, scheduler } = await createCrons(foundation, webhooks, runs, worker);
-  const usage = createUsageService(authorize, database, foundation.usage.currency);
-  const streaming = createStreamingService({ ...foundation, hub, eventLog, runs, threads });
-
-  const callers = createCallers(foundation, { assistants, runs, threads }, webhooks.push);
-
-  const ui = createUiService({
-    config: foundation.ui,
-    authorize,
-    graphOf: async (caller, reference) => (await assistants.get(caller, reference)).graph_id,
-    logger,
+  const run = {
+    ...{ assistant_id: "", run_id: "", status: "pending" as const },
+    ...{ metadata: {}, kwargs: {} },
+  };
+  const firing = createFiring({
+    ...parts,
+    due: createDueCrons(database, graphs.ids),
+    storeRuns: runs.storeScheduled,
+    holdRuns: () => worker.hold(),
+    rights: {
+      threads: await authorize(THE_SERVER, "threads", "create_run", run),
+      assistants: await authorize(THE_SERVER, "assistants", "read", { assistant_id: "" }),
+    },
+  });
+  const scheduler = createScheduler(firing, logger);
+  const crons = createCronService({
+    ...config,
+    ...{ database, authorize },
+    repository: createCronRepository(database),
+    searcher: createCronSearcher(database),
+    checkWebhook: webhooks.checkWebhook,
+    onChanged: () => scheduler.wake(),
   });
 
-  const deliveries = createWebhookService(
-    authorize,
-    createDeliveryRepository(database, webhooks.deliveries),
-    () => webhooks.dispatcher?.wake(),
-  );
-
-  const { waiting, status } = createStatus(foundation, execution, webhooks, { streaming, isReady });
+  const streaming = createStreamingService({ ...parts, runs, threads });
+  const calls = createCallService({ database, authorize, assistants, runs, threads });
+  const { access, mcp, ui } = foundation;
   return {
-    assistants,
-    threads,
-    runs,
-    crons,
-    scheduler,
-    streaming,
-    usage,
-    ...callers,
-    store,
-    ui,
-    deliveries,
-    waiting,
-    status,
+    ...{ assistants, threads, runs, crons, scheduler, streaming, calls },
+    usage: createUsageService(authorize, database, foundation.usage.currency),
+    // The protocols by which other agents and apps call assistants.
+    a2a: createA2aService({
+      calls,
+      push: webhooks.push && { ...webhooks.push, config: foundation.webhooks },
+      security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
+    }),
+    agui: createAgUiService({ database, authorize, calls }),
+    mcp: createMcpService({ calls, graphs, config: mcp, threadTtl: defaultTtl }),
+    store: foundation.store,
+    ui: createUiService({
+      config: ui,
+      authorize,
+      graphOf: async (caller, reference) => (await assistants.get(caller, reference)).graph_id,
+      logger,
+    }),
+    deliveries: createWebhookService(authorize, createDeliveryRepository(database, webhooks.deliveries), () =>
+      webhooks.dispatcher?.wake(),
+    ),
+    ...createStatus(foundation, execution, webhooks, streaming, isReady),
     onThreadsDeleted,
     ensureSystemAssistants,
   };
@@ -144,52 +135,13 @@ export const createServices = async (
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
-export const createCrons = async (
-  foundation: Foundation,
-  { checkWebhook }: Webhooks,
-  runs: RunService,
-  worker: Worker,
-) => {
-  const { config, database, authorize, graphs, faults, logger } = foundation;
-  const run = {
-    ...{ assistant_id: "", run_id: "", status: "pending" as const },
-    ...{ metadata: {}, kwargs: {} },
-  };
-  const rights = {
-    threads: await authorize(THE_SERVER, "threads", "create_run", run),
-    assistants: await authorize(THE_SERVER, "assistants", "read", { assistant_id: "" }),
-  };
-  const due = createDueCrons(database, graphs.ids);
-  const firing = createFiring({
-    database,
-    due,
-    storeRuns: runs.storeScheduled,
-    holdRuns: () => worker.hold(),
-    rights,
-    faults,
-    logger,
-  });
-  const scheduler = createScheduler(firing, logger);
-  const crons = createCronService({
-    database,
-    authorize,
-    repository: createCronRepository(database),
-    searcher: createCronSearcher(database),
-    recursionLimitMax: config.recursionLimitMax,
-    cronsPerCaller: config.cronsPerCaller,
-    keyFactor: config.keyFactor,
-    checkWebhook,
-    onChanged: () => scheduler.wake(),
-  });
-  return { crons, scheduler };
-};
-
 /** `waiting`: what `/queue` shows. */
-export const createStatus = (
+const createStatus = (
   { callerLimits, config, database, lifecycle, metrics, processId }: Foundation,
   { graphProcesses, hosting, worker }: ServerExecution,
   webhooks: Webhooks,
-  { streaming, isReady }: { streaming: Pick<StreamingService, "figures">; isReady: () => boolean },
+  streaming: Pick<StreamingService, "figures">,
+  isReady: () => boolean,
 ) => {
   const slots = () => ({ max: config.role === "api" ? 0 : config.jobsPerWorker, active: worker.active });
   const waiting = createQueueService({
@@ -213,29 +165,4 @@ export const createStatus = (
     }),
   );
   return { waiting, status };
-};
-
-interface CalledServices {
-  assistants: AssistantService;
-  runs: RunService;
-  threads: ThreadService;
-}
-
-/** The protocols by which other agents and apps call assistants. */
-export const createCallers = (
-  { access, authorize, database, graphs, mcp: config, threadExpiry, webhooks }: Foundation,
-  { assistants, runs, threads }: CalledServices,
-  push: Webhooks["push"],
-) => {
-  const calls = createCallService({ database, authorize, assistants, runs, threads });
-  return {
-    calls,
-    a2a: createA2aService({
-      calls,
-      push: push && { ...push, config: webhooks },
-      security: () => (access.isGuarded ? (access.security ?? {}) : undefined),
-    }),
-    agui: createAgUiService({ database, authorize, calls }),
-    mcp: createMcpService({ calls, graphs, config, threadTtl: threadExpiry.defaultTtl }),
-  };
 };

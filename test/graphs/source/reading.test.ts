@@ -11,7 +11,6 @@ import {
   type SourceReaderOptions,
 } from "../../../src/graphs/source/source-schemas.ts";
 import { readGraphConfig } from "../../../src/graphs/project/langgraph-json.ts";
-import { unreadTypes } from "../../../src/server/app/foundation.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
@@ -94,7 +93,7 @@ test("a missing program causes no error for a question", async () => {
   expect(await reader.of("one")).toBeUndefined();
 });
 
-test("without TypeScript, only inputs that nothing else describes count as unread", async () => {
+test("only inputs that nothing else describes count as untyped", async () => {
   const state = (text: string): string =>
     `import { Annotation, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
      import { z } from "zod";
@@ -116,10 +115,8 @@ test("without TypeScript, only inputs that nothing else describes count as unrea
     "untyped.js": state("Annotation.Root({ topic: Annotation() })"),
   });
   const configPath = join(folder, "langgraph.json");
-  const { entries } = await readGraphConfig(configPath);
-  expect(await unreadTypes(await loadConfig(configPath), entries)).toBe("topic, n of graph 'typed'");
-  const others = entries.filter(({ id }) => id !== "typed");
-  expect(await unreadTypes(await loadConfig(configPath), others)).toBeUndefined();
+  const graphs = await loadConfig(configPath);
+  expect(graphs.ids.filter((id) => graphs.hasUntypedInputs(id))).toEqual(["typed", "untyped"]);
 });
 
 test("the loop turns while source is read; a restart needs no process; a change of the source does", async () => {
@@ -128,7 +125,8 @@ test("the loop turns while source is read; a restart needs no process; a change 
   const cacheFolder = join(folder, "cache");
   const started = async (entry: URL) =>
     await loadConfig(configPath, {
-      source: createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
+      openSource: () =>
+        createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
     });
   const noProcess = new URL("file:///no/such/program.js");
   const choice = { $schema, type: "object", properties: { value: { type: "string", enum: ["a", "b"] } } };
@@ -160,13 +158,14 @@ test("a server uses the schemas that `npm run schemas` stored for an image, and 
   expect(stdout).toContain("Kept the schemas of 1 of 1 graphs");
   const entry = new URL("file:///no/such/program.js");
   const graphs = await loadConfig(configPath, {
-    source: createSourceReader({
-      entry,
-      configPath,
-      cacheFolder: join(folder, ".threadloom"),
-      patienceMs: PATIENCE_MS,
-      logger,
-    }),
+    openSource: () =>
+      createSourceReader({
+        entry,
+        configPath,
+        cacheFolder: join(folder, ".threadloom"),
+        patienceMs: PATIENCE_MS,
+        logger,
+      }),
   });
   expect((await graphs.schemas("one")).input_schema).toEqual({
     $schema,
@@ -217,13 +216,14 @@ test("an answer from before the source was read is marked as provisional, and th
   });
   const configPath = join(folder, "langgraph.json");
   const graphs = await loadConfig(configPath, {
-    source: createSourceReader({
-      entry: pathToFileURL(join(folder, "process.mjs")),
-      configPath,
-      cacheFolder: join(folder, ".threadloom"),
-      patienceMs: 10,
-      logger,
-    }),
+    openSource: () =>
+      createSourceReader({
+        entry: pathToFileURL(join(folder, "process.mjs")),
+        configPath,
+        cacheFolder: join(folder, ".threadloom"),
+        patienceMs: 10,
+        logger,
+      }),
   });
   graphs.readAhead();
   expect(await graphs.schemas("one")).toMatchObject({
@@ -245,7 +245,7 @@ test("a failed read is not repeated", async () => {
   const entry = new URL("file:///no/such/program.js");
   const cacheFolder = join(folder, "cache");
   const graphs = await loadConfig(configPath, {
-    source: createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
+    openSource: () => createSourceReader({ entry, configPath, cacheFolder, patienceMs: PATIENCE_MS, logger }),
   });
   expect(await graphs.schemas("one")).not.toHaveProperty("provisional");
 });
