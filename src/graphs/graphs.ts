@@ -328,10 +328,8 @@ async function unlessItFails<Value>({ id, file }: GraphEntry, value: Value | Pro
   try {
     return await value;
   } catch (cause) {
-    const place = await placeText(cause);
-    throw new GraphLoadError(`Graph '${id}' (${file}) can't be built: ${messageOf(cause)}.${place}`, {
-      cause,
-    });
+    const text = `Graph '${id}' (${file}) can't be built: ${messageOf(cause)}.${placeText(cause)}`;
+    throw new GraphLoadError(text, { cause });
   }
 }
 

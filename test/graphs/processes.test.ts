@@ -91,27 +91,12 @@ describe("graphs are loaded into the server's own process", () => {
           'import { models } from "./models.ts";\n\ninterface A {\n  a: string;\n}\nexport const graph = models();\n',
         "models.ts": 'type T = number;\nexport function models(): T {\n\tthrow new RangeError("none");\n}\n',
       },
-      `
-    at models (FOLDER/models.ts:3:8)
-    at <anonymous> (FOLDER/graph.ts:6:22)
-
-    1 | type T = number;
-    2 | export function models(): T {
-  > 3 | \tthrow new RangeError("none");
-      | \t      ^
-    4 | }
-    5 |`,
+      "RangeError: none.\n    at models (FOLDER/models.ts:3:8)\n    at <anonymous> (FOLDER/graph.ts:6:22)",
     ],
     [
       "a syntax error",
       { "graph.ts": "export const one: number = 1;\nexport const graph = = 2;\n" },
-      `
-    at FOLDER/graph.ts:2:22
-
-    1 | export const one: number = 1;
-  > 2 | export const graph = = 2;
-      |                      ^
-    3 |`,
+      'FOLDER/graph.ts:2:21: ERROR: Unexpected "=".',
     ],
     [
       "an import of what is not exported",
@@ -119,42 +104,25 @@ describe("graphs are loaded into the server's own process", () => {
         "graph.ts": '\nimport { model } from "./models.ts";\nexport const graph = model;\n',
         "models.ts": "export const models = 1;\n",
       },
-      `
-    at FOLDER/graph.ts:2
-
-    1 |
-  > 2 | import { model } from "./models.ts";
-    3 | export const graph = model;
-    4 |`,
+      "\n    at FOLDER/graph.ts:2",
     ],
     [
       "a missing package",
-      { "graph.ts": '// Ours.\nimport { model } from "not-installed";\nexport const graph = model;\n' },
-      `
-    at FOLDER/graph.ts:2
-
-    1 | // Ours.
-  > 2 | import { model } from "not-installed";
-    3 | export const graph = model;
-    4 |`,
+      { "graph.ts": 'import { model } from "not-installed";\nexport const graph = model;\n' },
+      "Cannot find package 'not-installed' imported from FOLDER/graph.ts.",
     ],
   ];
-  it.each(PLACES)(
-    "%s is logged with its place, frame by frame, and the lines around it",
-    async (_what, files, place) => {
-      const project = await aProject({
-        "package.json": { type: "module" },
-        "langgraph.json": { graphs: { broken: "./graph.ts:graph" } },
-        ...files,
-      });
-      const room = join(ROOT, "src/graphs/graphs.ts");
-      const { error } = (await run(["--import", "tsx"], room, project.path("langgraph.json"))) as {
-        error: string;
-      };
-      expect(error).toMatch(/^Graph 'broken' \(.*graph\.ts\) can't be loaded: /);
-      expect(error.split(".\n").slice(1).join(".\n").trimEnd()).toBe(
-        place.replaceAll("FOLDER", project.path(".")).slice(1),
-      );
-    },
-  );
+  it.each(PLACES)("%s is logged with its place", async (_what, files, place) => {
+    const project = await aProject({
+      "package.json": { type: "module" },
+      "langgraph.json": { graphs: { broken: "./graph.ts:graph" } },
+      ...files,
+    });
+    const room = join(ROOT, "src/graphs/graphs.ts");
+    const { error } = (await run(["--import", "tsx"], room, project.path("langgraph.json"))) as {
+      error: string;
+    };
+    expect(error).toMatch(/^Graph 'broken' \(.*graph\.ts\) can't be loaded: /);
+    expect(error.endsWith(place.replaceAll("FOLDER", project.path("."))), error).toBe(true);
+  });
 });

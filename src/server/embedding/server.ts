@@ -1,12 +1,12 @@
 /** The package's export, described in docs/embedding.md. */
-import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { ownEncryption, parseConfig } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, mergeEnvironments, type FlagNames } from "../../platform/config/resolve.ts";
 import type { EmbeddedPostgres } from "../../platform/database/embedded/embedded.ts";
 import { createLogger } from "../../platform/lib/logger.ts";
+import { tsconfigOf } from "../../graphs/modules.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 
 export type { AppAuth, AppEnvironment } from "../custom-app/environment.ts";
@@ -48,18 +48,12 @@ export interface EmbeddedServer {
   close(): Promise<void>;
 }
 
-const nearestTsconfig = (folder: string): string | undefined => {
-  const file = join(folder, "tsconfig.json");
-  if (existsSync(file)) return file;
-  return dirname(folder) === folder ? undefined : nearestTsconfig(dirname(folder));
-};
-
 /** As in serve.ts. */
 const CALLBACKS = { LANGCHAIN_CALLBACKS_BACKGROUND: "false" };
 
 /** Variables that are set win. */
 const completeProcess = (configFile: string, environment: Readonly<Record<string, string>>): void => {
-  const usual = { ...CALLBACKS, TSX_TSCONFIG_PATH: nearestTsconfig(dirname(resolve(configFile))) };
+  const usual = { ...CALLBACKS, TSX_TSCONFIG_PATH: tsconfigOf(dirname(resolve(configFile))) };
   Object.assign(process.env, mergeEnvironments(usual, environment, process.env));
 };
 
