@@ -7,7 +7,6 @@ import type { Check } from "../../src/cli/doctor/checks.ts";
 import { startTestServer } from "../helpers/app.ts";
 import { commandHere } from "../helpers/command-here.ts";
 import { commandOf } from "../helpers/command-process.ts";
-import { cipherOf } from "../helpers/encryption.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { aProject, fixture, type Project } from "../helpers/project.ts";
 import { query } from "../helpers/query.ts";
@@ -163,59 +162,22 @@ test("a database that does not answer fails, and the output does not contain its
   expect(JSON.stringify(checks)).not.toContain("hunter2");
 });
 
-test("an unconfigured key with encrypted values is reported with their rows", async () => {
+test("an unconfigured key is reported", async () => {
   const project = await aProject(GOOD);
   const url = await aDatabase();
   await query(
     { connectionString: url },
     "insert into threadloom.encryption_keys (key_id, proof) values ('Ab3_x9', 'enc1:Ab3_x9:AAAA')",
   );
-  await query(
-    { connectionString: url },
-    `insert into threadloom.threads (thread_id, metadata)
-     values (gen_random_uuid(), '{"a": "enc1:Ab3_x9:${"A".repeat(48)}"}')`,
-  );
   const { code, of } = await doctor(project, url);
   expect(code).toBe(1);
   expect(of("Encryption")).toMatchObject({
     level: "fail",
-    text: "the key 'Ab3_x9' is not configured (1 rows)",
+    text: "the key 'Ab3_x9' is not configured",
   });
 });
 
-test("a caller's text that only looks encrypted does not count as a row of a missing key", async () => {
-  const project = await aProject(GOOD);
-  const url = await aDatabase();
-  const text = `enc1:Ab3_x9:${"A".repeat(48)}`;
-  await query(
-    { connectionString: url },
-    `insert into threadloom.threads (thread_id, metadata)
-     values (gen_random_uuid(), jsonb_build_object('said', $1::text, 'deep', jsonb_build_object($2::text, 1)))`,
-    [`see ${text}`, text],
-  );
-  const { of } = await doctor(project, url, [], { LANGGRAPH_AES_KEY: "a key of a test, of 32 bytes ..." });
-  expect(of("Encryption")?.level).toBe("ok");
-});
-
-test("rows of a removed key are reported, although a start ignores them", async () => {
-  const key = "a key of a test, of 32 bytes ...";
-  const project = await aProject(GOOD);
-  const url = await aDatabase();
-  const forgotten = cipherOf("an old key of a test, 32 bytes .");
-  for (const encrypted of [forgotten.encrypt("{}", "json"), cipherOf(key).encrypt("{}", "json")])
-    await query(
-      { connectionString: url },
-      "insert into threadloom.threads (thread_id, metadata) values (gen_random_uuid(), jsonb_build_object('a', $1::text))",
-      [encrypted],
-    );
-  const { of } = await doctor(project, url, [], { LANGGRAPH_AES_KEY: key });
-  expect(of("Encryption")).toMatchObject({
-    level: "warn",
-    text: `the key '${forgotten.keyId}' is not configured (1 rows)`,
-  });
-});
-
-test("a used port is reported with its process, and a Threadloom with its version", async () => {
+test("a used port is reported, and a Threadloom with its version", async () => {
   const project = await aProject(GOOD);
   const holder = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => holder.once("listening", resolve));
@@ -224,7 +186,6 @@ test("a used port is reported with its process, and a Threadloom with its versio
   const url = await aDatabase();
   const { of } = await doctor(project, url, ["--port", String(taken)]);
   expect(of("Port")?.level).toBe("fail");
-  if (process.platform === "linux") expect(of("Port")?.text).toContain(`process ${process.pid} `);
 
   const server = await startTestServer();
   onTestFinished(() => server.close());

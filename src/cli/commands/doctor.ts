@@ -9,8 +9,7 @@ import { answeringJson, commandLogger } from "../flags.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { checkAccess, checkPort, checkSessions, checkText, fail, ok, type Check } from "../doctor/checks.ts";
 import { checkDatabase } from "../doctor/database.ts";
-import { checkGraphs, checkProjectParts } from "../doctor/loading.ts";
-import { checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
+import { checkParts, checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
 import { databasePlaceOf, onDatabase, type DatabaseFlags, type DatabasePlace } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
@@ -41,24 +40,20 @@ async function* checksOf(
   given: Environment,
   { note }: CommandSurroundings,
 ): AsyncGenerator<Check> {
-  const logger = commandLogger("error", note);
   yield ok("Versions", `Threadloom ${serverVersion()}, Node.js ${version.slice(1)}`);
   const configPath = graphConfigFileOf(given, flags.config);
   const keys = projectKeysIn(given);
-  const { project, checks } = await checkProject(configPath, keys);
-  yield* checks;
+  const project = yield* checkProject(configPath, keys);
+  const environment = mergeEnvironments(project?.environment ?? {}, given);
   if (project !== undefined) {
     yield* await checkVersions(dirname(project.path));
     yield* await checkTypescript(project);
-    const environment = mergeEnvironments(project.environment, given);
-    const [request, timeoutMs] = [{ configPath, projectKeys: keys }, flags.timeout * 1_000];
-    yield await checkGraphs(request, environment, timeoutMs);
-    yield* checkProjectParts(project, request, environment, timeoutMs);
+    yield* checkParts(project, keys, environment, flags.timeout * 1_000);
   }
   let place: DatabasePlace;
   let config: Config;
   try {
-    place = databasePlaceOf(flags, mergeEnvironments(project?.environment ?? {}, given));
+    place = databasePlaceOf(flags, environment);
     const { host, port, databaseUrl } = flags;
     config = parseConfig({ graphConfigFile: configPath, host, port, databaseUrl }, place.environment);
   } catch (error) {
@@ -66,12 +61,14 @@ async function* checksOf(
     yield fail("Options", error.message, "Set it right, in the environment or as a flag.");
     return;
   }
-  const { checks: found, hasStoredKeys } = await checkDatabase(place, logger);
-  yield* found;
-  if (!found.some(({ name, level }) => name === "Database" && level === "fail"))
-    yield* await checkSessions(config);
-  yield checkAccess(config, { hasStoredKeys, hasAuth: project?.auth !== undefined });
-  yield await checkPort(config.host, config.port);
+  const hasStoredKeys = yield* checkDatabase(place, commandLogger("error", note));
+  if (hasStoredKeys !== undefined && config.databaseUrl !== undefined)
+    yield await checkSessions(config.databaseUrl, config);
+  yield await checkAccess(config, {
+    hasStoredKeys: hasStoredKeys === true,
+    hasAuth: project?.auth !== undefined,
+  });
+  yield await checkPort(config);
 }
 
 export const create: CreateCommand = (surroundings) =>

@@ -5,37 +5,22 @@ import { JsonFileError } from "../../graphs/project/json-file.ts";
 import { canReadTypes } from "../../graphs/source/compiler.ts";
 import { TYPESCRIPT } from "../../graphs/modules.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
-import { fail, info, ok, warn, type Check } from "./checks.ts";
+import { webhookHeaders, webhooksWarning } from "../../graphs/project/webhooks.ts";
+import type { Environment } from "../../platform/config/resolve.ts";
+import { fail, info, ok, tried, warn, type Check } from "./checks.ts";
+import { loadElsewhere } from "./loading.ts";
+import type { LoadingRequest } from "./loading-check.ts";
 
-interface CheckedProject {
-  project: GraphConfig | undefined;
-  checks: Check[];
-}
+const CONFIG = "langgraph.json";
 
-export const checkProject = async (file: string, given: ProjectKeys): Promise<CheckedProject> => {
+/** Returns undefined for an invalid project. */
+export async function* checkProject(
+  file: string,
+  given: ProjectKeys,
+): AsyncGenerator<Check, GraphConfig | undefined> {
+  let project: GraphConfig;
   try {
-    const project = await readGraphConfig(file, given);
-    const graphs = `${project.entries.length} graph${project.entries.length === 1 ? "" : "s"}`;
-    const { path, warning, forImages } = project;
-    const checks = [
-      warning === undefined
-        ? ok("langgraph.json", `${path}, ${graphs}`)
-        : warn(
-            "langgraph.json",
-            warning,
-            `Correct misspelt keys in ${path}, and remove keys without effect.`,
-          ),
-      ...(forImages.length === 0
-        ? []
-        : [
-            info(
-              "langgraph.json",
-              `${forImages.join(", ")}: only for images of the hosted service or of 'threadloom dockerfile'; ` +
-                "a server does not read them",
-            ),
-          ]),
-    ];
-    return { project, checks };
+    project = await readGraphConfig(file, given);
   } catch (error) {
     if (!(error instanceof GraphLoadError)) throw error;
     const kind = error.cause instanceof JsonFileError ? error.cause.kind : undefined;
@@ -43,9 +28,20 @@ export const checkProject = async (file: string, given: ProjectKeys): Promise<Ch
       kind === "missing"
         ? "Write this file, make a project with 'threadloom new', or name another file with --config."
         : `${kind === undefined ? "Make it name your graphs" : "Correct it"}, or name another file with --config.`;
-    return { project: undefined, checks: [fail("langgraph.json", error.message, advice)] };
+    yield fail(CONFIG, error.message, advice);
+    return undefined;
   }
-};
+  const { path, warning, forImages, entries } = project;
+  yield warning === undefined
+    ? ok(CONFIG, `${path}, ${entries.length} graph${entries.length === 1 ? "" : "s"}`)
+    : warn(CONFIG, warning, `Correct misspelt keys in ${path}, and remove keys without effect.`);
+  if (forImages.length > 0)
+    yield info(
+      CONFIG,
+      `${forImages.join(", ")}: only for images of the hosted service or of 'threadloom dockerfile'; a server does not read them`,
+    );
+  return project;
+}
 
 /** As in the peerDependencies of package.json. */
 const SUPPORTED = [
@@ -91,3 +87,48 @@ export const checkTypescript = async ({ entries, path }: GraphConfig): Promise<C
   const effect = "the console shows fields that only TypeScript types describe as plain JSON";
   return [info("typescript", `${what}: ${effect} (npm install --save-dev typescript@5)`)];
 };
+
+const EVENTS_SHOWN = 10;
+const REFUSED = "Correct it: the server refuses to start.";
+
+/** Loads the graphs, `auth` and `http.app` as a server does. */
+export async function* checkParts(
+  { path, auth, http, webhooks }: GraphConfig,
+  projectKeys: ProjectKeys,
+  environment: Environment,
+  timeoutMs: number,
+): AsyncGenerator<Check> {
+  const load = (part: LoadingRequest["part"]) =>
+    loadElsewhere({ part, configPath: path, projectKeys }, environment, timeoutMs);
+  const graphs = await load("graphs");
+  yield "found" in graphs ? ok("Graphs", graphs.found.join(", ")) : fail("Graphs", graphs.failure, REFUSED);
+  if (auth !== undefined) {
+    const answer = await load("auth");
+    if ("failure" in answer) yield fail("auth", answer.failure, REFUSED);
+    else if (answer.found.length > 0) {
+      const rest = answer.found.length - EVENTS_SHOWN;
+      const events = answer.found.slice(0, EVENTS_SHOWN).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+      const text = `no handler covers these events, so every user may do them: ${events}`;
+      yield warn("auth", text, "Write handlers for them, or one for '*'.");
+    } else yield ok("auth", `${auth.file} loads and covers every event`);
+    if (auth.letsStudioIn)
+      yield warn(
+        "auth",
+        "auth.disable_studio_auth is false: callers that claim to be Studio are let in without a check",
+        "Remove it, unless only you can reach this server.",
+      );
+  }
+  if (http.app !== undefined) {
+    const answer = await load("http.app");
+    yield "found" in answer
+      ? ok("http.app", `${http.app.file} loads`)
+      : fail("http.app", answer.failure, REFUSED);
+  }
+  if (webhooks.disabled || Object.keys(webhooks.headers).length === 0) return;
+  yield await tried("webhooks", REFUSED, async () => {
+    webhookHeaders(webhooks, environment);
+    const warning = webhooksWarning(webhooks);
+    if (warning === undefined) return "the variables of their headers are set";
+    return warn("webhooks", warning, "List the allowed domains in webhooks.url.allowed_domains.");
+  });
+}
