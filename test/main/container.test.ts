@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { composeText } from "../../src/cli/image/compose.ts";
+import { composeText } from "../../src/cli/image/texts.ts";
 import type { Option } from "../../src/platform/config/option.ts";
 import { OPTIONS } from "../../src/platform/config/options.ts";
 import { temporaryFolder } from "../helpers/temporary-folder.ts";
@@ -78,7 +78,7 @@ const madeCompose = composeText({
   configFile: "langgraph.json",
   nodeVersion: "24",
   dockerfileLines: [],
-  installation: { install: "", installAll: "", files: [], needsProject: false, chosen: undefined },
+  installation: { install: "", installAll: "", files: [], needsProject: false },
   readsTypesWithDevelopment: false,
   meaningless: [],
 });

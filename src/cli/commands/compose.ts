@@ -1,5 +1,5 @@
 import { createImageCommand } from "../image/command.ts";
-import { composeText } from "../image/compose.ts";
+import { composeText } from "../image/texts.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `

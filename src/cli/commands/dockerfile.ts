@@ -1,5 +1,5 @@
 import { createImageCommand } from "../image/command.ts";
-import { dockerfileText } from "../image/dockerfile.ts";
+import { dockerfileText } from "../image/texts.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -18,5 +18,4 @@ export const create: CreateCommand = (surroundings) =>
     examples: EXAMPLES,
     text: dockerfileText,
     next: "Build it with 'docker build --tag agents .', or with the file of 'threadloom compose'.",
-    remark: ({ installation }) => installation.chosen,
   });

@@ -1,9 +1,7 @@
 import { stat } from "node:fs/promises";
-import { platform } from "node:os";
 import { relative, resolve } from "node:path";
-import { version } from "node:process";
 import { Command, Option } from "commander";
-import { StartError, UsageError } from "../../platform/domain/errors.ts";
+import { UsageError } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import {
   findPackageManager,
@@ -16,6 +14,7 @@ import { assertFolderName, assertRoomIn, writeProject } from "../new/project.ts"
 import {
   LANGUAGE_NAMES,
   LANGUAGES,
+  TEMPLATE_HINTS,
   TEMPLATE_QUESTIONS,
   TEMPLATES,
   type Language,
@@ -33,24 +32,9 @@ Examples:
   $ threadloom new . --no-install
 
 At a terminal it asks for missing options, unless you use --yes. It overwrites no file. The templates need no API key of a model:
-  agent     an agent with tools
-  approval  a person approves before something is done
-  research  a plan, searches in parallel, a report
-${EXIT_CODES_TEXT}`;
+${TEMPLATES.map((template) => `  ${template.padEnd(10)}${TEMPLATE_HINTS[template]}\n`).join("")}${EXIT_CODES_TEXT}`;
 
 const USUAL_FOLDER = "my-agent";
-const SECOND_MS = 1_000;
-/** Without a terminal, a line says this often that the installation goes on. */
-const STILL_INSTALLING_MS = 10_000;
-
-/** Measured: docs/benchmarks.md. */
-const RECOMMENDED_NODE = 24;
-
-const nodeText = (): string =>
-  Number.parseInt(version.slice(1)) < RECOMMENDED_NODE
-    ? `This is Node ${version}. With Node ${RECOMMENDED_NODE} a run needs a fifth less CPU.\n`
-    : "";
-
 interface Flags {
   template?: Template;
   language?: Language;
@@ -66,48 +50,10 @@ const dependencyOn = async (given: string | undefined, folder: string): Promise<
   return isPath ? `file:${relative(folder, resolve(given)).replaceAll("\\", "/")}` : given;
 };
 
-const installIn = async (
-  folder: string,
-  manager: PackageManager,
-  { terminal, note, stopping }: CommandSurroundings,
-): Promise<void> => {
-  const { spinner } = await import("@clack/prompts");
-  const wheel = terminal ? spinner({ indicator: "timer" }) : undefined;
-  const startedAt = Date.now();
-  const seconds = (): string => ((Date.now() - startedAt) / SECOND_MS).toFixed(0);
-  const step = `Installing its packages with ${manager} (more than 200 MB)`;
-  if (wheel === undefined) note(`${step} …\n`);
-  else wheel.start(step);
-  const reminder =
-    wheel === undefined
-      ? setInterval(() => note(`… still installing after ${seconds()} s\n`), STILL_INSTALLING_MS)
-      : undefined;
-  // After the start of the spinner, which would read Ctrl-C as a key and exit while the package manager continues.
-  const signal = stopping();
-  const failure = await install(manager, folder, signal);
-  clearInterval(reminder);
-  if (failure === undefined) {
-    if (wheel === undefined) note(`Installed in ${seconds()} s.\n`);
-    else wheel.stop("Its packages are installed");
-    return;
-  }
-  if (signal.aborted)
-    throw new StartError(
-      `The project is in ${folder}, but its packages are not installed: '${manager} install' was stopped. Run it again there.`,
-    );
-  wheel?.error(`${manager} could not install its packages`);
-  throw new StartError(
-    `The project is in ${folder}, but '${manager} install' failed there:\n\n${failure}\n\n` +
-      "Fix the error, and run it again there.",
-  );
-};
-
 const quoted = (word: string): string =>
   /^[\w./\\][\w./\\-]*$/.test(word)
     ? word
-    : platform() === "win32"
-      ? `"${word}"`
-      : `${word.startsWith("-") ? "./" : ""}'${word.replaceAll("'", String.raw`'\''`)}'`;
+    : `${word.startsWith("-") ? "./" : ""}'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 const stepsText = (
   folder: string,
@@ -122,15 +68,14 @@ const stepsText = (
     scriptCommand(manager, "dev"),
   ];
   const question = `Then ask the graph in the console, which opens by itself: ${TEMPLATE_QUESTIONS[template]}`;
-  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n${question}\nRun the project's tests with: ${scriptCommand(manager, "test")}\n${nodeText()}`;
+  return `\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n${question}\nRun the project's tests with: ${scriptCommand(manager, "test")}\n`;
 };
 
 const run = async (
   given: string | undefined,
   flags: Flags,
-  surroundings: CommandSurroundings,
+  { environment, write, note, canAsk, stopping }: CommandSurroundings,
 ): Promise<void> => {
-  const { environment, write, canAsk } = surroundings;
   const asks = canAsk && flags.yes !== true;
   if (given === undefined && !asks && flags.yes !== true)
     throw new UsageError(
@@ -154,7 +99,11 @@ const run = async (
   write(
     `Made ${printable(folder)}: ${files.length} files, the template '${template}' in ${LANGUAGE_NAMES[language]}.\n`,
   );
-  if (isWanted) await installIn(folder, packageManager, surroundings);
+  if (isWanted) {
+    note(`Installing its packages with ${packageManager} (more than 200 MB) …\n`);
+    // A prompt would read Ctrl-C as a key, so the signals are asked for after the last one.
+    await install(packageManager, folder, stopping());
+  }
   write(stepsText(folder, template, packageManager, isWanted));
 };
 

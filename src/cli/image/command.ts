@@ -9,7 +9,6 @@ interface ImageText {
   description: string;
   examples: string;
   text(project: ImageProject): string;
-  remark?(project: ImageProject): string | undefined;
   /** A sentence that tells the user the next command. */
   next: string;
 }
@@ -28,7 +27,7 @@ interface Flags {
 
 export const createImageCommand = (
   { environment, write, note }: Surroundings,
-  { name, description, examples, text: textOf, remark: remarkOn, next }: ImageText,
+  { name, description, examples, text: textOf, next }: ImageText,
 ): Command => {
   return new Command(name)
     .description(description)
@@ -42,8 +41,6 @@ export const createImageCommand = (
         note(
           `These keys of langgraph.json have no effect on this image: ${project.meaningless.join(", ")}.\n`,
         );
-      const remark = remarkOn?.(project);
-      if (remark !== undefined) note(`${remark}\n`);
       const text = textOf(project);
       if (output === undefined) return write(text);
       // So the steps of the documentation may be repeated.

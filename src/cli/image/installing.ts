@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
@@ -12,8 +12,6 @@ export interface Installation {
   files: readonly string[];
   /** Patches, local packages and a vendored Yarn need the whole project. */
   needsProject: boolean;
-  /** Names the used lock file if there are several. */
-  chosen: string | undefined;
 }
 
 type Commands = Pick<Installation, "install" | "installAll">;
@@ -51,25 +49,19 @@ export const lockFilesOf = async (folder: string): Promise<KnownLock[]> => {
   return found;
 };
 
-/** The lock file of package.json's `packageManager`, else the newest: older ones are usually left over. */
-const chosenLockFile = async (
+/** @throws StartError if it is unclear which of several lock files counts */
+const lockFileOf = async (
   folder: string,
   packageManager: string | undefined,
-): Promise<{ lockFile: KnownLock["lockFile"] | undefined; chosen: string | undefined }> => {
+): Promise<KnownLock["lockFile"] | undefined> => {
   const found = await lockFilesOf(folder);
-  const [first] = found;
-  if (first === undefined || found.length === 1) return { lockFile: first?.lockFile, chosen: undefined };
-  const dated = await Promise.all(
-    found.map(async (known) => ({ ...known, at: (await stat(join(folder, known.lockFile))).mtimeMs })),
-  );
-  const named = dated.find(({ manager }) => packageManager?.startsWith(`${manager}@`));
-  const { lockFile } = named ?? dated.reduce((newest, one) => (one.at > newest.at ? one : newest));
-  const why = named === undefined ? "the newest" : "as packageManager of package.json says";
-  const names = found.map((one) => one.lockFile).join(", ");
-  return {
-    lockFile,
-    chosen: `There are ${names}: packages are installed by ${lockFile}, ${why}. Remove the lock files that you do not use.`,
-  };
+  const named = found.find(({ manager }) => packageManager?.startsWith(`${manager}@`));
+  if (named === undefined && found.length > 1)
+    throw new StartError(
+      `There are ${found.map(({ lockFile }) => lockFile).join(", ")}: remove the lock files that you do not use, or name the ` +
+        "package manager in packageManager of package.json.",
+    );
+  return (named ?? found[0])?.lockFile;
 };
 
 /** E.g. `10.4.1` of `pnpm@10.4.1+sha512.…`. */
@@ -84,9 +76,8 @@ const ofModernYarn = async (
   packageManager: string | undefined,
 ): Promise<Commands> => {
   const settings = await readFile(join(folder, ".yarnrc.yml"), "utf8").catch(() => "");
-  const setting = (name: string): string | undefined =>
-    new RegExp(`^${name}:[ \\t]*["']?([^"'\\r\\n#]+?)["']?[ \\t]*$`, "m").exec(settings)?.[1];
-  if ((setting("nodeLinker") ?? "pnp") === "pnp")
+  const linker = /^nodeLinker:[ \t]*["']?([\w-]+)/m.exec(settings)?.[1] ?? "pnp";
+  if (linker === "pnp")
     throw new StartError(
       `${folder} uses Yarn's Plug'n'Play, but a server needs a folder node_modules: ` +
         "write 'nodeLinker: node-modules' into .yarnrc.yml, and run 'yarn install'.",
@@ -97,11 +88,8 @@ const ofModernYarn = async (
       `yarn.lock is of Yarn 2 or 3, which can't leave devDependencies out of an image: ` +
         "run 'yarn set version stable', and 'yarn install'.",
     );
-  const release = setting("yarnPath");
-  const yarn =
-    release === undefined || !/^[\w./-]+$/.test(release)
-      ? `npx --yes --package=@yarnpkg/cli-dist@${pinnedVersion("yarn", packageManager) ?? USUAL_YARN} yarn`
-      : `node ${release}`;
+  // It uses a release that yarnPath names.
+  const yarn = `npx --yes --package=@yarnpkg/cli-dist@${pinnedVersion("yarn", packageManager) ?? USUAL_YARN} yarn`;
   return {
     install: `${yarn} workspaces focus --all --production`,
     installAll: `${yarn} install --immutable`,
@@ -114,12 +102,11 @@ export const installationOf = async (
 ): Promise<Installation> => {
   const settings: string[] = [];
   for (const name of [".npmrc", ".yarnrc"]) if (await fileExists(join(folder, name))) settings.push(name);
-  const { lockFile, chosen } = await chosenLockFile(folder, packageManager);
+  const lockFile = await lockFileOf(folder, packageManager);
   const by = (commands: Commands): Installation => ({
     ...commands,
     files: [...(lockFile === undefined ? [] : [lockFile]), ...settings],
     needsProject: false,
-    chosen,
   });
   if (lockFile === undefined) return by(WITHOUT_LOCK);
   if (!(await readFile(join(folder, lockFile), "utf8")).includes("threadloom"))

@@ -77,11 +77,6 @@ const readPackageKeys = async (folder: string): Promise<PackageKeys> => {
   throw new StartError(`${file} is not valid: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}.`);
 };
 
-const copyCommand = (path: string): string =>
-  /^[\w./@+-]+\.tgz$/.test(path)
-    ? `: mkdir -p vendor && cp ${path} vendor/ && npm install ./vendor/${basename(path)}`
-    : ".";
-
 /** An image can't reach local packages outside of the project. */
 const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }: PackageKeys): boolean => {
   const local = Object.entries({ ...dependencies, ...optionalDependencies }).flatMap(([name, wanted]) => {
@@ -94,7 +89,7 @@ const hasLocalPackages = (folder: string, { dependencies, optionalDependencies }
     if (way.startsWith("..") || isAbsolute(way))
       throw new StartError(
         `${name} is '${wanted}' in package.json, outside of ${folder}, where an image can't reach it. ` +
-          `Copy it into a folder of the project, and install it from there${copyCommand(path)}`,
+          "Copy it into a folder of the project, and install it from there.",
       );
   }
   return local.length > 0;

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { platform } from "node:os";
 import { dirname, join } from "node:path";
+import { StartError } from "../../platform/domain/errors.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 
 export const PACKAGE_MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
@@ -45,36 +46,29 @@ export const EXECUTE: Readonly<Record<PackageManager, string>> = {
   bun: "bunx",
 };
 
-const OUTPUT_CHARACTERS = 4_000;
-
-/** @returns undefined, or the last 4,000 characters of the failure's output; meaningless after `signal` */
-export const install = (
+/** The package manager shows its own progress. @throws StartError */
+export const install = async (
   manager: PackageManager,
   folder: string,
   signal: AbortSignal,
-): Promise<string | undefined> => {
-  if (signal.aborted) return Promise.resolve("It was stopped.");
-  return new Promise((resolve) => {
-    // On Windows package managers are shell scripts. The line has no user input.
-    const child = spawn(manager, ["install"], {
-      cwd: folder,
-      stdio: ["ignore", "pipe", "pipe"],
-      shell: platform() === "win32",
-    });
-    // The terminal sends Ctrl-C to the child, too.
-    const stop = (): void => void child.kill();
-    signal.addEventListener("abort", stop, { once: true });
-    let output = "";
-    const keep = (chunk: Buffer): void =>
-      void (output = (output + chunk.toString()).slice(-OUTPUT_CHARACTERS));
-    child.stdout.on("data", keep);
-    child.stderr.on("data", keep);
-    child.once("error", (error: NodeJS.ErrnoException) =>
-      resolve(error.code === "ENOENT" ? `${manager} is not installed.` : error.message),
-    );
-    child.once("close", (code, killedBy) => {
-      signal.removeEventListener("abort", stop);
-      resolve(code === 0 ? undefined : output.trim() || `It ended with ${killedBy ?? code}.`);
-    });
+): Promise<void> => {
+  // On Windows package managers are shell scripts. The line has no user input.
+  const child = spawn(manager, ["install"], {
+    cwd: folder,
+    stdio: ["ignore", 2, 2],
+    shell: platform() === "win32",
   });
+  // The terminal sends Ctrl-C to the child, too.
+  const stop = (): void => void child.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  const failure = await new Promise<string | undefined>((resolve) => {
+    child.once("error", (error) => resolve(`failed: ${error.message}`));
+    child.once("close", (code) => resolve(code === 0 ? undefined : "failed"));
+  });
+  signal.removeEventListener("abort", stop);
+  if (failure === undefined) return;
+  throw new StartError(
+    `The project is in ${folder}, but its packages are not installed: '${manager} install' ` +
+      `${signal.aborted ? "was stopped" : failure}. Run it again there.`,
+  );
 };

@@ -27,12 +27,9 @@ const readmeOf = (text: string, name: string, { language, packageManager }: Proj
     );
 };
 
-/** A workspace has these settings at its root. */
-const settingsOf = async ({ packageManager, folder }: ProjectWish): Promise<[string, string][]> => {
-  const settings = { pnpm: ["pnpm-workspace.yaml", pnpmSettings()], yarn: [".yarnrc.yml", yarnSettings()] };
-  if (packageManager !== "pnpm" && packageManager !== "yarn") return [];
-  const [name = "", content = ""] = settings[packageManager];
-  return (await isAbove(folder, name)) ? [] : [[name, content]];
+const SETTINGS: Partial<Record<PackageManager, readonly [name: string, content: string]>> = {
+  pnpm: ["pnpm-workspace.yaml", pnpmSettings()],
+  yarn: [".yarnrc.yml", yarnSettings()],
 };
 
 const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
@@ -42,7 +39,9 @@ const filesOf = async (wish: ProjectWish): Promise<Map<string, string>> => {
   files.set("README.md", readmeOf(files.get("README.md") ?? "", name, wish));
   files.set("package.json", packageJson(facts));
   files.set("langgraph.json", langgraphJson(facts));
-  for (const [name, content] of await settingsOf(wish)) files.set(name, content);
+  const [settings, content] = SETTINGS[wish.packageManager] ?? ["", ""];
+  // A workspace has these settings at its root.
+  if (settings !== "" && !(await isAbove(wish.folder, settings))) files.set(settings, content);
   return files;
 };
 
