@@ -39,11 +39,11 @@ export const createReading = (calls: CallService) => {
     historyLength: number | undefined,
     withArtifacts = true,
   ): Promise<A2aTask> => {
-    const { caller } = request;
+    const { caller, signal } = request;
     if (historyLength === 0 && !withArtifacts) return toA2aTask(task, undefined);
     if (task.state === "submitted" || task.state === "working") {
       if (historyLength === 0) return toA2aTask(task, undefined);
-      const values = await calls.outcomes.soFar(caller, selectorOf(task));
+      const values = await calls.outcomes.soFar(caller, selectorOf(task), signal);
       return toA2aTask(task, values, { historyLength, withArtifacts: false });
     }
     const outcome = await outcomeOf(request, { task, created: undefined });

@@ -51,8 +51,8 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
   const { slicer } = calls.threads;
   const readInput = createInputReader();
 
-  const stateOf = async (caller: Caller, threadId: string) => {
-    const text = await calls.threads.states.read(caller, threadId, { select: ["values"] });
+  const stateOf = async ({ caller, signal }: AgUiRequest, threadId: string) => {
+    const text = await calls.threads.states.read(caller, threadId, { select: ["values"] }, signal);
     const { values } = JSON.parse(text) as { values?: JsonObject | null };
     return { values: isJsonObject(values) ? values : {}, characters: text.length };
   };
@@ -68,7 +68,7 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
     const answers = resume && sortedIds(resume.map(({ interruptId }) => interruptId));
     const runs = await repository.threadRuns(visibility, threadId, { clientRunId, answers });
     // The state comes after the runs: a run that ended in between has stored its messages.
-    const state = runs?.same === null ? await stateOf(caller, threadId) : { values: {}, characters: 0 };
+    const state = runs?.same === null ? await stateOf(request, threadId) : { values: {}, characters: 0 };
     return { input, runs, keys, ...state };
   };
 

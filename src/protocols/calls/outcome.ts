@@ -60,7 +60,7 @@ export interface Outcomes {
   /** Waits for the end of any run of the caller. Throws `runNotFound`. */
   of(caller: Caller, selector: RunSelector, options: OutcomeOptions): Promise<Outcome>;
   /** What a run that goes on would return now. */
-  soFar(caller: Caller, selector: RunSelector): Promise<JsonObject>;
+  soFar(caller: Caller, selector: RunSelector, signal: AbortSignal): Promise<JsonObject>;
 }
 
 export const createOutcomes = ({ authorize, joining, states }: OutcomesParts): Outcomes => ({
@@ -68,10 +68,10 @@ export const createOutcomes = ({ authorize, joining, states }: OutcomesParts): O
     return outcomeOf(await joining.result(created, options), options);
   },
   of: async (caller, selector, options) => outcomeOf(await joining.join(caller, selector, options), options),
-  async soFar(caller, selector) {
+  async soFar(caller, selector, signal) {
     const { threadId, runId } = selector;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
-    const { values, outputKeys } = await states.valuesOfRun(visibility, selector, caller);
+    const { values, outputKeys } = await states.valuesOfRun(visibility, selector, caller, signal);
     return returnedOf(asObject(JSON.parse(values ?? "{}") as JsonValue), outputKeys);
   },
 });

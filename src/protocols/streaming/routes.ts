@@ -4,6 +4,7 @@ import { closingEvent, deliver } from "../../engine/events/transports/event-sink
 import { shareSocket } from "../../engine/events/transports/websocket.ts";
 import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
 import { createBodyRoom } from "../../http/bodies.ts";
+import { callerGone } from "../../http/caller-gone.ts";
 import { answerUnknownRoute, refusalOf } from "../../http/errors.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { validated } from "../../http/validation.ts";
@@ -43,7 +44,7 @@ const commandRoutes =
           response: { 200: commandAnswer, 404: errorAnswer },
         },
       },
-      async (request) => {
+      async (request, reply) => {
         if (createsRun(request.body)) request.spend("runs");
         return await service.commands.overHttp(
           {
@@ -55,6 +56,7 @@ const commandRoutes =
                 { err: error, method: request.body.method, thread_id: request.params.thread_id },
                 "a command failed",
               ),
+            signal: callerGone(reply.raw),
           },
           request.body,
         );

@@ -114,7 +114,7 @@ export const createRunResults = ({
   const makeAnswer = async (
     selector: RunSelector,
     ended: RunEnding | AwaitedRunRow | undefined,
-    { caller }: ResultReadOptions,
+    { caller, signal }: ResultReadOptions,
   ): Promise<Answer> => {
     const failed = (error: JsonObject): Answer => ({
       text: JSON.stringify({ __error__: error }),
@@ -128,7 +128,7 @@ export const createRunResults = ({
     let interrupts = here?.interrupts?.();
     let outputKeys = here?.outputKeys;
     if (values === undefined) {
-      const left = await threads.states.valuesOfRun(everyThread, selector, caller);
+      const left = await threads.states.valuesOfRun(everyThread, selector, caller, signal);
       values = left.values ?? "{}";
       ({ outputKeys } = left);
       // Otherwise the thread's interrupts belong to a later run.

@@ -1,5 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
+import { callerGone } from "../../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../../http/route-plugin.ts";
 import { errorAnswer } from "../../../platform/domain/json-schemas.ts";
 import { NO_CONTENT, sendJson } from "../json-answers.ts";
@@ -18,7 +19,7 @@ export const createRecordRoutes =
   (service: RecordService): RoutePlugin =>
   async (app) => {
     const sendRecord = async (reply: FastifyReply, thread: SeenThread): Promise<FastifyReply> =>
-      sendJson(reply, await service.write(thread));
+      sendJson(reply, await service.write(thread, callerGone(reply.raw)));
 
     app.post(
       "/threads",

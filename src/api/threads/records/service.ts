@@ -64,8 +64,8 @@ export const createRecordService = (options: RecordServiceOptions) => {
 
   return {
     /** JSON of the thread's record with its newest values. */
-    async write({ caller, visibility, row, includeTtl }: SeenThread): Promise<string> {
-      return writeRecord(row, { values: await states.valuesOf(visibility, row, caller), includeTtl });
+    async write({ caller, visibility, row, includeTtl }: SeenThread, signal?: AbortSignal): Promise<string> {
+      return writeRecord(row, { values: await states.valuesOf(visibility, row, caller, signal), includeTtl });
     },
 
     /** Throws `conflict` for a taken id, unless `if_exists` is `do_nothing`. */

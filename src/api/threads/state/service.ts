@@ -34,8 +34,11 @@ export const createStateService = (options: StateServiceOptions) => {
     visibility: Visibility<"threads">,
     { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
     caller: Caller,
+    signal?: AbortSignal,
   ): Promise<string | null> =>
-    untouched ? null : await readRoom.make(caller, () => reader.values({ visibility, threadId, graphId }));
+    untouched
+      ? null
+      : await readRoom.make(caller, () => reader.values({ visibility, threadId, graphId }), signal);
 
   const mayUpdate = async (caller: Caller, threadId: string): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
@@ -50,11 +53,12 @@ export const createStateService = (options: StateServiceOptions) => {
       visibility: Visibility<"threads">,
       { threadId, runId }: { threadId: string; runId: string },
       caller: Caller,
+      signal?: AbortSignal,
     ): Promise<ValuesOfRun> {
       const row = await repository.get(visibility, threadId);
       if (row.untouched) return { values: null, isHead: true, outputKeys: undefined };
       const thread = { visibility, threadId, graphId: row.graph_id };
-      return await readRoom.make(caller, () => reader.valuesOfRun(thread, runId));
+      return await readRoom.make(caller, () => reader.valuesOfRun(thread, runId), signal);
     },
 
     async read(

@@ -31,6 +31,8 @@ export interface CommandSender {
   headers: Readonly<Record<string, string>> | undefined;
   /** Receives faults of the server, whose details the answer hides. */
   onFault: (error: unknown) => void;
+  /** Aborts with a `CallerGoneError` when the sender has left. */
+  signal: AbortSignal;
 }
 
 const CREATING_RUNS = new Set(["run.start", "input.respond", "state.fork"]);

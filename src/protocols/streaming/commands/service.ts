@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../platform/lib/json.ts";
+import { CallerGoneError } from "../../../platform/domain/errors.ts";
 import type { CommandAnswer, CommandEnvelope } from "../schemas.ts";
 import {
   CommandError,
@@ -63,6 +64,7 @@ export const createCommandService = (runs: RunCommands, states: StateCommands) =
       try {
         return await perform(sender, envelope);
       } catch (error) {
+        if (error instanceof CallerGoneError) throw error;
         return refusalOf(envelope.id, error, sender.onFault);
       }
     },

@@ -74,11 +74,11 @@ export const createStateCommands = (
   states: Pick<ThreadService["states"], "read" | "history">,
 ) => ({
   /** `state.get` */
-  async get({ caller, threadId }: CommandSender, params: JsonObject): Promise<Done> {
+  async get({ caller, threadId, signal }: CommandSender, params: JsonObject): Promise<Done> {
     const { namespace, keys } = validated(stateParams, params, PARAMS);
     const select = ["checkpoint", ...(keys?.map((key) => `values.${key}`) ?? ["values"])];
     const checkpoint = { checkpoint_ns: namespace };
-    const text = await states.read(caller, threadId, { checkpoint, select });
+    const text = await states.read(caller, threadId, { checkpoint, select }, signal);
     const state = JSON.parse(text) as StateText;
     const reference = referenceOf(state);
     if (reference === undefined && namespace !== "") {
@@ -89,14 +89,15 @@ export const createStateCommands = (
   },
 
   /** `state.listCheckpoints` */
-  async listCheckpoints({ caller, threadId }: CommandSender, params: JsonObject): Promise<Done> {
+  async listCheckpoints({ caller, threadId, signal }: CommandSender, params: JsonObject): Promise<Done> {
     const { namespace, limit, before } = validated(listCheckpointsParams, params, PARAMS);
-    const history = states.history(caller, threadId, {
+    const asked = {
       limit,
       ...(before === undefined ? {} : { before }),
       ...(namespace === "" ? {} : { checkpoint: { checkpoint_ns: namespace } }),
       select: ["checkpoint", "created_at", "metadata"],
-    });
+    };
+    const history = states.history(caller, threadId, asked, signal);
     const checkpoints: JsonObject[] = [];
     for await (const text of history) {
       const { checkpoint, created_at: timestamp, metadata = {} } = JSON.parse(text) as StateText;

@@ -8,6 +8,7 @@ import { LARGE_ANSWER_BYTES } from "../../../http/large-answers.ts";
 import type { Room } from "../../../http/room.ts";
 import { refusalOf as refusalOfRequest } from "../../../http/errors.ts";
 import { validated } from "../../../http/validation.ts";
+import { CallerGoneError } from "../../../platform/domain/errors.ts";
 import { newId } from "../../../platform/lib/ids.ts";
 import { outsideTraces } from "../../../platform/telemetry/telemetry.ts";
 import { CommandError, refusalOf } from "../commands/runs.ts";
@@ -98,6 +99,8 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     await parts.readAccess.reauthorize(caller);
     for (const { readAccess } of subscriptions.values()) await readAccess.reauthorize(caller);
   });
+  const gone = new AbortController();
+  socket.once("close", () => gone.abort(new CallerGoneError()));
   let busy: Promise<void> = Promise.resolve();
   /** Received messages without an answer. */
   let waiting = 0;
@@ -156,13 +159,12 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     } catch (error) {
       return await answer(refusalOf(envelope.id, error, onFault));
     }
-    await answer(
-      await service.commands.overSocket({ caller: access.caller, threadId, headers, onFault }, envelope),
-    );
+    const sender = { caller: access.caller, threadId, headers, onFault, signal: gone.signal };
+    await answer(await service.commands.overSocket(sender, envelope));
   };
 
   const receive = async (received: Buffer): Promise<void> => {
-    const leave = isLargeBody(received.length) ? await bodies.enter(access.caller) : undefined;
+    const leave = isLargeBody(received.length) ? await bodies.enter(access.caller, gone.signal) : undefined;
     try {
       // The socket may have closed during the wait.
       if (shared.isGone) return;
@@ -189,6 +191,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
     busy = busy
       .then(() => (shared.isGone ? undefined : receive(received)))
       .catch((error: unknown) => {
+        if (error instanceof CallerGoneError) return;
         onFault(error);
         shared.drop();
       })
