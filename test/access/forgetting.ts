@@ -12,7 +12,7 @@ import type { RunRepository } from "../../src/api/runs/repository.ts";
 import type { RecordService as RunRecordService } from "../../src/api/runs/records/service.ts";
 import type { StoreRepository } from "../../src/api/store/repository.ts";
 import type { StoreService } from "../../src/api/store/service.ts";
-import type { RecordService } from "../../src/api/threads/records/service.ts";
+import type { RecordService } from "../../src/api/threads/records.ts";
 import type { ThreadRepository } from "../../src/api/threads/repository.ts";
 
 const ID = "00000000-0000-7000-8000-000000000000";

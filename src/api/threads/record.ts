@@ -1,11 +1,10 @@
-import { sql } from "kysely";
 import type { Queryable } from "../../platform/database/database.ts";
 import type { ThreadField } from "./schemas.ts";
 
 /** PostgreSQL writes the record's JSON: a page of ten is ten texts instead of 120 columns. */
 export interface ThreadRecordRow {
   thread_id: string;
-  /** From `metadata.graph_id`; null if it is missing or was not read. */
+  /** From `metadata.graph_id`; null if it is missing. */
   graph_id: string | null;
   /** Nothing has touched the thread since its creation, so it has no values. */
   untouched: boolean;
@@ -18,68 +17,28 @@ export interface ThreadRecordRow {
 const wireTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 
-const GRAPH_ID = "metadata ->> 'graph_id'";
-const UNTOUCHED = "status = 'idle' and updated_at = created_at and state_updated_at = created_at";
-
-export const CANDIDATE_COLUMNS = `thread_id, ${GRAPH_ID} as graph_id, ${UNTOUCHED} as untouched`;
+export const CANDIDATE_COLUMNS = `thread_id, metadata ->> 'graph_id' as graph_id,
+  status = 'idle' and updated_at = created_at and state_updated_at = created_at as untouched`;
 
 /** Columns of any length. */
 export const LONG_COLUMNS = ["metadata", "config", "interrupts", "error"] as const;
 export type LongColumn = (typeof LONG_COLUMNS)[number];
 
-export interface LongParts {
-  shown: readonly LongColumn[];
-  /** `shown`, and `metadata` if the thread's graph is needed. */
-  read: readonly LongColumn[];
-}
+export const STORED_COLUMNS = `thread_id, status, ${LONG_COLUMNS.join(", ")}, ttl_strategy, ttl_minutes, expires_at,
+  created_at, updated_at, state_updated_at`;
 
-export const EVERY_LONG_PART: LongParts = { shown: LONG_COLUMNS, read: LONG_COLUMNS };
-
-export const storedColumns = ({ read }: LongParts): string =>
-  [
-    "thread_id",
-    "status",
-    ...read,
-    "ttl_strategy",
-    "ttl_minutes",
-    "expires_at",
-    "created_at",
-    "updated_at",
-    "state_updated_at",
-  ].join(", ");
-
-const LONG_TEXTS: Record<LongColumn, string> = {
-  metadata: `, ' ,"metadata":', metadata`,
-  config: `, ' ,"config":', config`,
-  interrupts: `, ' ,"interrupts":', interrupts`,
-  error: `, case when error is not null then ' ,"error":' end, error`,
-};
-
-const recordText = ({ shown }: LongParts): string => {
-  const long = (column: LongColumn): string => (shown.includes(column) ? LONG_TEXTS[column] : "");
-  return `concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
-    '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")}, '"'
-    ${long("metadata")}${long("config")}, ',"status":"', status, '"'${long("interrupts")}${long("error")}, '}')`;
-};
+const RECORD = `concat('{"thread_id":"', thread_id, '","created_at":"', ${wireTime("created_at")},
+    '","updated_at":"', ${wireTime("updated_at")}, '","state_updated_at":"', ${wireTime("state_updated_at")}, '"',
+    ' ,"metadata":', metadata, ' ,"config":', config, ',"status":"', status, '"', ' ,"interrupts":', interrupts,
+    case when error is not null then ' ,"error":' end, error, '}')`;
 
 const TTL = `case when ttl_minutes is not null then
     concat('{"strategy":"', ttl_strategy, '","ttl_minutes":', ttl_minutes,
       case when expires_at is not null then concat(',"expires_at":"', ${wireTime("expires_at")}, '"') end, '}')
   end`;
 
-/** For a select from `threads` or from `storedColumns`. */
-export const recordColumns = (parts: LongParts): string => {
-  const graphId = parts.read.includes("metadata") ? GRAPH_ID : "null";
-  return `thread_id, ${graphId} as graph_id, ${UNTOUCHED} as untouched, ${recordText(parts)} as record, ${TTL} as ttl`;
-};
-
-export const RECORD_SELECTION = [
-  "thread_id",
-  sql.raw<string | null>(GRAPH_ID).as("graph_id"),
-  sql.raw<boolean>(UNTOUCHED).as("untouched"),
-  sql.raw<string>(recordText(EVERY_LONG_PART)).as("record"),
-  sql.raw<string | null>(TTL).as("ttl"),
-] as const;
+/** For a select from `threads` or of `STORED_COLUMNS`. */
+export const RECORD_COLUMNS = `${CANDIDATE_COLUMNS}, ${RECORD} as record, ${TTL} as ttl`;
 
 /** Content never matches: no stored JSON has a space before a comma, and texts escape their quotes. */
 const LONG_PART = /(?= ,"(?:metadata|config|interrupts|error)":)/;
@@ -103,8 +62,8 @@ export interface RecordOptions {
   /** JSON text; null for a thread that never ran. */
   values: string | null;
   includeTtl?: boolean;
-  select?: ReadonlySet<ThreadField>;
-  extracted?: string;
+  select?: ReadonlySet<ThreadField> | undefined;
+  extracted?: string | undefined;
 }
 
 export const writeRecord = (row: ThreadRecordRow, options: RecordOptions): string => {

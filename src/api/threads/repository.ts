@@ -1,21 +1,12 @@
-import { type Permission, type Visibility, whereVisible } from "../../access/visibility.ts";
-import { queriesOver } from "../../platform/database/queries.ts";
+import type { Permission, Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { encryptedParameter, NO_CONDITION, statement } from "../../platform/database/statement.ts";
-import { compileOnce } from "../../platform/database/compile-once.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { ThreadTtl } from "../../graphs/project/expiry.ts";
-import {
-  EVERY_LONG_PART,
-  type LongColumn,
-  RECORD_SELECTION,
-  openRecords,
-  recordColumns,
-  type ThreadRecordRow,
-} from "./record.ts";
+import { type LongColumn, openRecords, RECORD_COLUMNS, type ThreadRecordRow } from "./record.ts";
 
 export interface NewThread {
   /** Undefined: a new id. */
@@ -23,7 +14,11 @@ export interface NewThread {
   ttl?: ThreadTtl | undefined;
 }
 
-const RECORD_COLUMNS = recordColumns(EVERY_LONG_PART);
+const FIND = statement(
+  { threadId: "uuid", visible: "fragment" },
+  (sql) =>
+    `select ${RECORD_COLUMNS} from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
+);
 
 interface InsertedThread {
   threadId: string;
@@ -128,24 +123,44 @@ const reencryptCopy = async (
   return row;
 };
 
-export const createThreadRepository = (database: Database) => {
-  const kysely = queriesOver(database);
-  const open = <Row extends ThreadRecordRow>(rows: Row[]) => openRecords(database, rows);
+export interface ThreadStanding {
+  graphId: string | null;
+  busy: boolean;
+  version: string;
+}
 
-  const findOne = compileOnce(
-    { threadId: ({ threadId }: { threadId: string }) => threadId },
-    ({ threadId }, visibility: Visibility<"threads">) =>
-      kysely
-        .selectFrom("threads")
-        .select(RECORD_SELECTION)
-        .where("thread_id", "=", threadId)
-        .where(whereVisible(visibility, "metadata")),
-  );
+const STANDING = statement(
+  { threadId: "uuid", visible: "fragment" },
+  (sql) => `select metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy, version::text as version
+  from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
+);
+
+export interface StateOutcome {
+  status: "idle" | "interrupted";
+  /** JSON text of `{task_id: [{id, value}]}`. */
+  interrupts: string;
+}
+
+const RECORD_OUTCOME = statement(
+  { threadId: "uuid", status: "text", interrupts: "json", visible: "fragment" },
+  (
+    sql,
+  ) => `update threadloom.threads set status = ${sql.status}, interrupts = ${sql.interrupts}, error = null,
+    version = version + 1, updated_at = now(), state_updated_at = now(),
+    expires_at = now() + ttl_minutes * interval '1 minute'
+  where thread_id = ${sql.threadId} and unfinished_runs = 0 and ${sql.visible}`,
+);
+
+export const createThreadRepository = (database: Database) => {
+  const open = <Row extends ThreadRecordRow>(rows: Row[]) => openRecords(database, rows);
 
   const find = async (
     visibility: Visibility<"threads">,
     threadId: string,
-  ): Promise<ThreadRecordRow | undefined> => open(await findOne(database, visibility, { threadId }))[0];
+  ): Promise<ThreadRecordRow | undefined> => {
+    const visible = visibility.on("metadata");
+    return open(await FIND.query<ThreadRecordRow>(database, { threadId, visible }))[0];
+  };
 
   return {
     /** Undefined if the id is taken. Concurrent creators meet at the primary key, so no read comes first. */
@@ -208,6 +223,29 @@ export const createThreadRepository = (database: Database) => {
       if (copy === undefined || !database.encryption.isOn) return copy;
       const reencrypted = await reencryptCopy(transaction, threadId, copyId);
       return open([{ ...copy, ...reencrypted }])[0];
+    },
+
+    /** Throws `threadNotFound`. */
+    async standing(visibility: Visibility<"threads">, threadId: string): Promise<ThreadStanding> {
+      const visible = visibility.on("metadata");
+      const [standing] = await STANDING.query<ThreadStanding>(database, { threadId, visible });
+      if (standing === undefined) throw threadNotFound(threadId);
+      return standing;
+    },
+
+    /** An unfinished run writes its own outcome, so its thread stays unchanged. */
+    async recordOutcome(
+      visibility: Visibility<"threads">,
+      threadId: string,
+      { status, interrupts }: StateOutcome,
+    ): Promise<void> {
+      const key = { thread_id: threadId };
+      await RECORD_OUTCOME.query(database, {
+        threadId,
+        status,
+        interrupts: database.encryption.stored("threads", "interrupts", interrupts, key),
+        visible: visibility.on("metadata"),
+      });
     },
   };
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { matcherOf } from "../../../src/api/threads/search/containment.ts";
+import { matcherOf } from "../../../src/api/threads/search/by-values.ts";
 
 const contains = (value: unknown, part: unknown): boolean => matcherOf(part, () => undefined)(value);
 

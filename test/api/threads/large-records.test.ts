@@ -4,7 +4,6 @@ import {
   type RowPage,
   type RowSearch,
 } from "../../../src/api/threads/search/search.ts";
-import { EVERY_LONG_PART } from "../../../src/api/threads/record.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
@@ -32,7 +31,6 @@ afterAll(() => room.close());
 
 const pageOf = (filter: Partial<RowSearch>, limit: number, offset = 0): Promise<RowPage> =>
   createThreadSearcher(room.database).page(EVERY_THREAD, {
-    parts: EVERY_LONG_PART,
     metadata: undefined,
     status: undefined,
     ...filter,
@@ -54,7 +52,7 @@ it.each<[string, Partial<RowSearch>]>([
 });
 
 it("reads only as many threads of a search by values as a page has room for", async () => {
-  const rows = await createThreadSearcher(room.database).records(EVERY_THREAD, ids, EVERY_LONG_PART);
+  const { rows } = await pageOf({ ids }, THREADS);
   expect(idsOf(rows)).toEqual(ids.slice(0, ON_A_PAGE));
 });
 
@@ -71,17 +69,7 @@ it("names the start of the next page in the answer", async () => {
   );
 });
 
-it.each([
-  ["all", {}],
-  ["those that match", { metadata: { kind: "large" } }],
-])("measures and reads only the selected fields of large threads: %s", async (_, filter) => {
-  const search = { ...filter, limit: THREADS, select: ["thread_id", "status", "config"] };
-  const { body, headers } = await room.request<Thread[]>("POST", "/threads/search", search);
-  expect(body).toEqual(ids.map((thread_id) => ({ thread_id, status: "idle", config: {} })));
-  expect(headers["x-pagination-next"]).toBeUndefined();
-});
-
-it("measures values that are only extracted from, and does not return them", async () => {
+it("measures fields that it does not return", async () => {
   const search = { limit: THREADS, select: ["thread_id"], extract: { kind: "metadata.kind" } };
   const { body } = await room.request<Thread[]>("POST", "/threads/search", search);
   expect(body).toEqual(

@@ -5,17 +5,18 @@ import { CallerGoneError } from "../../../src/platform/domain/errors.ts";
 import { createThreadPages } from "../../../src/api/threads/search/pages.ts";
 import { createReadRoom } from "../../../src/http/large-answers.ts";
 import type { Room } from "../../../src/http/room.ts";
-import { createReadSlicer } from "../../../src/api/threads/state/read-slicer.ts";
+import { createReadSlicer } from "../../../src/api/threads/state/state.ts";
 import type { PlacedCandidate, ThreadSearcher } from "../../../src/api/threads/search/search.ts";
 import { threadCountBody, threadSearchBody } from "../../../src/api/threads/schemas.ts";
-import { EVERY_THREAD } from "../../helpers/access.ts";
+import { ANONYMOUS } from "../../../src/access/caller.ts";
+import { authorize } from "../../helpers/access.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
 const candidatesOf = (length: number): PlacedCandidate[] =>
   Array.from({ length }, () => ({
     ...{ thread_id: randomUUID(), graph_id: "agent", untouched: false },
-    place: ["1700000000000000"],
+    place: "1700000000000000",
   }));
 
 /** Pages over listed threads; counts the calls of `valuesOf`. */
@@ -30,9 +31,10 @@ const pagesOver = (
   const searcher = {
     candidates: (_visibility: unknown, _filter: unknown, limit: number) =>
       Promise.resolve(all.length > limit ? undefined : all),
-    records: () => Promise.resolve([]),
+    page: () => Promise.resolve({ rows: [], total: 0, isLast: true }),
   } as Partial<ThreadSearcher> as ThreadSearcher;
   const pages = createThreadPages({
+    authorize,
     searcher,
     slicer: createReadSlicer(),
     readRoom,
@@ -49,16 +51,14 @@ const kinds = (error: unknown) => error as { kind?: string; message: string };
 
 it("returns all matching threads of a search by values in time, with the true total", async () => {
   const { pages } = pagesOver(1_234, '{"count":1}');
-  expect((await pages.search(EVERY_THREAD, byValues({ count: 1 }))).total).toBe(1_234);
-  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
-  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
+  expect((await pages.page(ANONYMOUS, byValues({ count: 1 }))).total).toBe(1_234);
+  expect(await pages.count(ANONYMOUS, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_234);
+  expect(await pages.count(ANONYMOUS, threadCountBody.parse({ values: { count: 2 } }))).toBe(0);
 });
 
 it("refuses a search by values at once if more threads remain than it can check", async () => {
   const { pages, batches } = pagesOver(50_001, '{"count":1}');
-  const refused = kinds(
-    await pages.search(EVERY_THREAD, byValues({ count: 1 })).catch((error: unknown) => error),
-  );
+  const refused = kinds(await pages.page(ANONYMOUS, byValues({ count: 1 })).catch((error: unknown) => error));
   expect(refused.kind).toBe("invalid");
   expect(refused.message).toMatch(/'values': more than 50000 threads .* narrow the search with 'metadata'/);
   expect(batches()).toBe(0);
@@ -70,7 +70,7 @@ it("refuses a search by values when its time is over", async () => {
   const { pages, batches } = pagesOver(10_000, '{"count":1}', () => (now += 400));
   const refused = kinds(
     await pages
-      .count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))
+      .count(ANONYMOUS, threadCountBody.parse({ values: { count: 1 } }))
       .catch((error: unknown) => error),
   );
   expect(refused.kind).toBe("invalid");
@@ -84,7 +84,7 @@ it("also refuses one that would compare lists of lists and objects without end",
   const list = Array.from({ length: 400 }, (_, id) => ({ id: -id - 1 }));
   const refused = kinds(
     await pages
-      .count(EVERY_THREAD, threadCountBody.parse({ values: { list } }))
+      .count(ANONYMOUS, threadCountBody.parse({ values: { list } }))
       .catch((error: unknown) => error),
   );
   expect(refused.message).toContain("too much to compare");
@@ -103,7 +103,7 @@ it("does not count the time in which a search by values waits for room", async (
     },
   };
   const { pages, batches } = pagesOver(1_000, '{"count":1}', undefined, slowRoom);
-  expect(await pages.count(EVERY_THREAD, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_000);
+  expect(await pages.count(ANONYMOUS, threadCountBody.parse({ values: { count: 1 } }))).toBe(1_000);
   expect(batches()).toBe(4);
 });
 
@@ -113,7 +113,7 @@ it("stops reading threads when the caller has disconnected", async () => {
     if (batch === 2) caller.abort(new CallerGoneError());
   });
   const end = await pages
-    .search(EVERY_THREAD, byValues({ count: 1 }), { signal: caller.signal })
+    .page(ANONYMOUS, byValues({ count: 1 }), caller.signal)
     .catch((error: unknown) => error);
   expect(end).toBeInstanceOf(CallerGoneError);
   expect(batches()).toBe(2);

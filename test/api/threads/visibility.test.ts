@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Permission } from "../../../src/access/visibility.ts";
-import { EVERY_LONG_PART } from "../../../src/api/threads/record.ts";
 import { createThreadRepository, type ThreadRepository } from "../../../src/api/threads/repository.ts";
 import {
   historyBody,
@@ -15,13 +14,9 @@ import {
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
 import { createThreadSearcher, type ThreadSearcher } from "../../../src/api/threads/search/search.ts";
 import { createThreadService, type ThreadService } from "../../../src/api/threads/service.ts";
-import {
-  createThreadConfigurations,
-  type ThreadConfigurations,
-} from "../../../src/api/threads/state/configuration.ts";
-import * as removal from "../../../src/api/threads/upkeep/repository.ts";
-import { createRetention } from "../../../src/api/threads/upkeep/retention.ts";
-import { createStateRepository, type StateRepository } from "../../../src/api/threads/state/repository.ts";
+import { configurationsOf } from "../../../src/api/threads/state/graphs.ts";
+import { deleteIdle, pruneIdle } from "../../../src/api/threads/upkeep.ts";
+import { createRetention } from "../../../src/api/threads/retention.ts";
 import { caller, EVERY_THREAD, everyThreadWith, ownedBy, ownersOnly } from "../../helpers/access.ts";
 
 import { openThreadsRoom, type ThreadsRoom } from "./threads-room.ts";
@@ -33,9 +28,7 @@ const [mine, theirs] = [ownedBy("threads", "me", granted), ownedBy("threads", "t
 
 let room: ThreadsRoom;
 let repository: ThreadRepository;
-let states: StateRepository;
 let searcher: ThreadSearcher;
-let configurations: ThreadConfigurations;
 let service: ThreadService;
 let ids: { mine: string; theirs: string };
 /** The whole row, because no field of a hidden thread may change. */
@@ -53,9 +46,7 @@ beforeAll(async () => {
   room = await openThreadsRoom();
   const { database, checkpoints, graphs } = room;
   repository = createThreadRepository(database);
-  states = createStateRepository(database);
   searcher = createThreadSearcher(database);
-  configurations = createThreadConfigurations(database);
   service = createThreadService({
     database,
     authorize: ownersOnly,
@@ -84,7 +75,6 @@ const page = {
   offset: 0,
   sortBy: "created_at",
   sortOrder: "desc",
-  parts: EVERY_LONG_PART,
 } as const;
 const unfiltered = { metadata: undefined, status: undefined };
 const both = () => [ids.mine, ids.theirs];
@@ -104,7 +94,7 @@ describe("the SQL of threads", () => {
     ],
     [
       "standing",
-      (by, id) => states.standing(by, id).catch((error: { kind: string }) => error.kind),
+      (by, id) => repository.standing(by, id).catch((error: { kind: string }) => error.kind),
       expect.objectContaining({ graphId: "counter", busy: false }),
       "not_found",
     ],
@@ -115,16 +105,10 @@ describe("the SQL of threads", () => {
       found,
       undefined,
     ],
-    ["lockForPrune", (by, id) => removal.lockForPrune(room.database, by, id), true, false],
+    ["pruneIdle", (by, id) => pruneIdle(room.database, room.checkpoints, by, id), true, false],
     [
       "deleteIdle",
-      async (by, id) => (await removal.deleteIdle(room.database, by, [id, randomUUID()])).length,
-      1,
-      0,
-    ],
-    [
-      "lockForDeletion",
-      async (by, id) => (await removal.lockForDeletion(room.database, by, [id, randomUUID()])).length,
+      async (by, id) => (await deleteIdle(room.database, room.checkpoints, by, [id, randomUUID()])).length,
       1,
       0,
     ],
@@ -144,14 +128,13 @@ describe("the SQL of threads", () => {
       1,
       0,
     ],
-    ["records", async (by, id) => (await searcher.records(by, [id], EVERY_LONG_PART)).length, 1, 0],
     [
       "candidates",
       async (by, id) => (await searcher.candidates(by, { ...page, ...unfiltered, ids: [id] }, 10))?.length,
       1,
       0,
     ],
-    ["configurations", async (by, id) => (await configurations.of(by, [id])).size, 1, 0],
+    ["configurations", async (by, id) => (await configurationsOf(room.database, by, [id])).size, 1, 0],
   ])("hides by %s", async (_method, ask, seen, hidden) => {
     const [before, many] = [await rowOf(ids.theirs), await countThreads()];
     expect(await ask(mine, ids.theirs)).toEqual(hidden);
@@ -170,9 +153,9 @@ describe("the SQL of threads", () => {
   it("writes no outcome of a hidden thread", async () => {
     const outcome = { status: "interrupted", interrupts: "{}" } as const;
     const before = await rowOf(ids.theirs);
-    await states.recordOutcome(mine, ids.theirs, outcome);
+    await repository.recordOutcome(mine, ids.theirs, outcome);
     expect(await rowOf(ids.theirs)).toEqual(before);
-    await states.recordOutcome(theirs, ids.theirs, outcome);
+    await repository.recordOutcome(theirs, ids.theirs, outcome);
     expect(await rowOf(ids.theirs)).toMatchObject({ status: "interrupted" });
   });
 
@@ -183,7 +166,6 @@ describe("the SQL of threads", () => {
       [strategy],
     );
     const before = await rowOf(ids.theirs);
-    await removal.markPruned(database, mine, ids.theirs);
     const retention = createRetention({
       database,
       authorize: async () => mine as never,

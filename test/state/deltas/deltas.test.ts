@@ -6,7 +6,7 @@ import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import type { Pool } from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRetention } from "../../../src/api/threads/upkeep/retention.ts";
+import { createRetention } from "../../../src/api/threads/retention.ts";
 import { importThreads } from "../../../src/cli/import/importer.ts";
 import { openSource } from "../../../src/cli/import/source.ts";
 import { openDatabase } from "../../../src/platform/database/database.ts";

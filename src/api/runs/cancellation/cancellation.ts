@@ -9,7 +9,6 @@ import { askToCancel } from "../../../engine/queue/sql/ask-to-cancel.ts";
 import { listNamed, unfinishedPages } from "../../../engine/queue/sql/list-unfinished.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockRuns } from "../../../engine/queue/sql/lock-unfinished.ts";
-import { busyThreads } from "./busy-threads.ts";
 
 export interface CancellationParts {
   database: Database;
@@ -82,7 +81,7 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
         }
         return found;
       }
-      const threadIds = threadId === undefined ? await busyThreads(database, visibility) : [threadId];
+      const threadIds = threadId === undefined ? undefined : [threadId];
       // If a running run ended first, its thread would start the next pending run.
       for (const each of ["pending", "running"] as const) {
         if (status !== "all" && status !== each) continue;

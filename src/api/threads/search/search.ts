@@ -1,81 +1,151 @@
 import { createHash } from "node:crypto";
-import { sql, type RawBuilder } from "kysely";
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import { LRUCache } from "lru-cache";
 import { type Visibility, whereVisible } from "../../../access/visibility.ts";
 import type { BoundedRead, PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
 import { composedRead } from "../../../platform/database/queries.ts";
 import type { Database } from "../../../platform/database/database.ts";
+import type { ThreadStatus } from "../../../platform/database/tables.ts";
+import {
+  ID,
+  MICROSECONDS,
+  microsecondsOf,
+  readCursor,
+  timeOf,
+  writeCursor,
+} from "../../../platform/domain/cursors.ts";
+import { invalid } from "../../../platform/domain/errors.ts";
 import {
   CANDIDATE_COLUMNS,
+  LONG_COLUMNS,
   openRecords,
-  recordColumns,
-  storedColumns,
-  type LongParts,
+  RECORD_COLUMNS,
+  STORED_COLUMNS,
   type ThreadRecordRow,
 } from "../record.ts";
-import { whereBehind, whereMatches, type OrderedFilter, type RowFilter } from "./conditions.ts";
-import { COUNTED_AT_MOST } from "./estimate.ts";
-import {
-  isBehindWithin,
-  orderBy,
-  placeColumn,
-  sortKeys,
-  STATUSES,
-  type PlaceColumn,
-  type SortKey,
-} from "./order.ts";
+import type { ThreadFilter, ThreadSearch } from "../schemas.ts";
 
-export type Placed = PlaceColumn & { thread_id: string };
+type SortKey = NonNullable<ThreadSearch["sort_by"]>;
+
+export interface RowOrder {
+  sortBy: SortKey;
+  sortOrder: "asc" | "desc";
+}
+
+export type RowFilter = Partial<Pick<ThreadFilter, "metadata" | "status" | "ids">>;
+
+export interface OrderedFilter extends RowFilter, RowOrder {
+  /** Only threads behind this place. */
+  cursor?: string | undefined;
+}
 
 export interface RowSearch extends OrderedFilter {
-  /** Other long columns are neither measured nor read. */
-  parts: LongParts;
   limit: number;
   offset: number;
 }
 
+interface PlaceColumn {
+  /** Microseconds of the time by which the list is sorted; null in other orders. */
+  place: string | null;
+}
+export type Placed = PlaceColumn & { thread_id: string };
+
+export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
+export type PlacedCandidate = Candidate & PlaceColumn;
+
 export interface RowPage {
   /** Only the rows for which a page has room; see `roomyPage`. */
-  rows: ThreadRecordRow[];
-  /** As `rows`, but some may be deleted by now. */
-  places: readonly Placed[];
+  rows: (ThreadRecordRow & PlaceColumn)[];
   /** Undefined if too many match to count. Callers ignore it behind a cursor. */
   total: number | undefined;
   /** Whether no matching thread follows. */
   isLast: boolean;
 }
 
-export type Candidate = Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">;
-export type PlacedCandidate = Candidate & PlaceColumn;
+/** `_bin` columns index times by ten minutes, and PostgreSQL sorts within them. No index holds `status`. */
+const SORT_KEYS: Record<SortKey, readonly string[]> = {
+  thread_id: ["thread_id"],
+  status: ["status", "created_at", "thread_id"],
+  created_at: ["created_at", "thread_id"],
+  updated_at: ["updated_bin", "updated_at", "thread_id"],
+  state_updated_at: ["state_updated_bin", "state_updated_at", "thread_id"],
+};
+
+const orderBy = ({ sortBy, sortOrder }: RowOrder, table = "threads"): RawBuilder<unknown> =>
+  sql.raw(SORT_KEYS[sortBy].map((key) => `${table}.${key} ${sortOrder}`).join(", "));
+
+const isByTime = (sortBy: SortKey): boolean => sortBy !== "thread_id" && sortBy !== "status";
+const placeColumn = (sortBy: SortKey): string =>
+  `${isByTime(sortBy) ? microsecondsOf(sortBy) : "null"} as place`;
+
+const nameOf = ({ sortBy, sortOrder }: RowOrder): string => `threads ${sortBy} ${sortOrder}`;
+
+/** Undefined in the order by status, which no index holds. */
+export const cursorBehind = (order: RowOrder, { place, thread_id }: Placed): string | undefined =>
+  order.sortBy === "status"
+    ? undefined
+    : writeCursor(nameOf(order), place === null ? [thread_id] : [place, thread_id]);
+
+/** A row comparison can use the index of the first key. */
+const isBehind = (order: RowOrder, cursor: string): RawBuilder<SqlBool> => {
+  const { sortBy, sortOrder } = order;
+  if (sortBy === "status")
+    throw invalid("'cursor': a list by 'status' has none; sort by 'created_at', or give 'offset'.");
+  const keys = readCursor(cursor, nameOf(order), isByTime(sortBy) ? [MICROSECONDS, ID] : [ID]);
+  const values = SORT_KEYS[sortBy].map((key) => {
+    if (key === "thread_id") return sql`${keys.at(-1)}::uuid`;
+    const time = sql`${timeOf(keys[0] ?? "")}::timestamptz`;
+    return key.endsWith("_bin")
+      ? sql`date_bin('10 minutes', ${time}, timestamptz '2000-01-01 00:00:00+00')`
+      : time;
+  });
+  const than = sql.raw(sortOrder === "asc" ? ">" : "<");
+  return sql`(${sql.raw(SORT_KEYS[sortBy].join(", "))}) ${than} (${sql.join(values)})`;
+};
 
 /**
- * Bounded reads (platform/database/bounded-reads.ts) reject with `invalid` after their time, and with the signal's
- * reason.
+ * `status` has no index, because every run would update it. These conditions follow from the status and have one:
+ * runs_pending_of_thread, runs_one_begun_per_thread, threads_by_resting_status.
  */
-export interface ThreadSearcher {
-  page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage>;
-  count(visibility: Visibility<"threads">, filter: RowFilter, signal?: AbortSignal): Promise<number>;
-  /** All threads in order, without records. Undefined if there are more than `limit`. */
-  candidates(
-    visibility: Visibility<"threads">,
-    filter: OrderedFilter,
-    limit: number,
-    signal?: AbortSignal,
-  ): Promise<PlacedCandidate[] | undefined>;
-  /**
-   * In the order of the ids, as many as a page has room for, without deleted threads. */
-  records(
-    visibility: Visibility<"threads">,
-    ids: readonly string[],
-    parts: LongParts,
-    signal?: AbortSignal,
-  ): Promise<ThreadRecordRow[]>;
-}
+const HOW_TO_FIND: Partial<Record<ThreadStatus, string>> = {
+  busy: `thread_id in (select thread_id from threadloom.runs where status = 'pending'
+    union all select thread_id from threadloom.runs where status = 'running')`,
+  interrupted: "resting_status = 'interrupted' and resting_status <> 'idle'",
+  error: "resting_status = 'error' and resting_status <> 'idle'",
+};
 
-type RecordRow = ThreadRecordRow & PageColumns;
+const isNarrowedBy = (metadata: RowFilter["metadata"]): metadata is NonNullable<typeof metadata> =>
+  metadata !== undefined && Object.keys(metadata).length > 0;
 
-type PageRow = RecordRow & PlaceColumn;
+/**
+ * The planner must see the values of parameters: behind a sub-select it read all of 200,000 threads for a page of 200.
+ * No client input becomes SQL text, so there are at most some thousand variants.
+ */
+const whereMatches = (
+  { encryption }: Database,
+  visibility: Visibility<"threads">,
+  filter: RowFilter,
+  order?: OrderedFilter,
+): RawBuilder<unknown> => {
+  const conditions: RawBuilder<SqlBool>[] = [];
+  // One jsonb for the filter, for threads_by_metadata (gin, jsonb_path_ops).
+  if (isNarrowedBy(filter.metadata)) {
+    encryption.assertSearchable(filter.metadata);
+    conditions.push(sql`metadata @> ${JSON.stringify(filter.metadata)}::jsonb`);
+  }
+  if (filter.status !== undefined) {
+    conditions.push(sql`status = ${sql.lit(filter.status)}`);
+    const found = HOW_TO_FIND[filter.status];
+    if (found !== undefined) conditions.push(sql.raw(found));
+  }
+  if (filter.ids !== undefined) conditions.push(sql`thread_id = any(${filter.ids}::uuid[])`);
+  if (!visibility.hidesNothing) conditions.push(whereVisible(visibility, "metadata"));
+  if (order?.cursor !== undefined) conditions.push(isBehind(order, order.cursor));
+  return conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
+};
 
+/** A count reads every match, so larger results have no total. */
+const COUNTED_AT_MOST = 10_000;
 /** Counting up to the bound takes five times as long as a page of so many threads. */
 const MANY_REMEMBERED_MS = 60_000;
 const MANY_REMEMBERED_AT_MOST = 10_000;
@@ -86,67 +156,37 @@ const keyOf = (visibility: Visibility<"threads">, { metadata, status }: RowFilte
     .update(JSON.stringify([metadata, status, visibility.on("metadata")]))
     .digest("base64");
 
+type PageRow = RowPage["rows"][number] & PageColumns;
+
 /** `more`: SQL for further columns. */
-const pageOf = (parts: LongParts, sortBy?: SortKey, more = ""): PageWeight => {
-  const place = sortBy === undefined ? "" : `, ${placeColumn(sortBy)}`;
-  return { columns: parts.read, sent: `${more}${recordColumns(parts)}${place}` };
-};
+const pageOf = (sortBy: SortKey, more = ""): PageWeight => ({
+  columns: LONG_COLUMNS,
+  sent: `${more}${RECORD_COLUMNS}, ${placeColumn(sortBy)}`,
+});
 
 const limitAndOffset = (limit: number, offset: number): RawBuilder<unknown> =>
   sql`limit ${limit}::bigint offset ${offset}::bigint`;
 
-/** Indexes: threads_by_creation, _by_update, _by_state_update, threads_pkey. */
-const inOrder = (
-  database: Database,
-  visibility: Visibility<"threads">,
-  search: RowSearch,
-): RawBuilder<unknown> => {
-  const columns = sql.raw(storedColumns(search.parts));
-  const { behind, limit, offset } = search;
-  const page = (table: string): RawBuilder<unknown> =>
-    sql`order by ${sql.raw(orderBy(search, table))} ${limitAndOffset(limit + 1, offset)}`;
-  if (search.sortBy !== "status") {
-    return sql`select ${columns} from threadloom.threads ${whereBehind(database, visibility, search)}
-      ${page("threads")}`;
-  }
-  // Each status has its own index for the order within it.
-  const statuses = STATUSES.filter((status) => search.status === undefined || search.status === status);
-  const order = sql.raw(orderBy({ ...search, sortBy: "created_at" }));
-  const parts = statuses.map((status) => {
-    const isWithin = behind && isBehindWithin(status, search, behind);
-    return sql`(select ${columns} from threadloom.threads
-      ${whereMatches(database, visibility, { ...search, status }, isWithin)}
-      order by ${order} limit ${limit + 1}::bigint + ${offset}::bigint)`;
-  });
-  return sql`select * from (${sql.join(parts, sql` union all `)}) placed ${page("placed")}`;
-};
-
-export const createThreadSearcher = (database: Database): ThreadSearcher => {
+/**
+ * Bounded reads (platform/database/bounded-reads.ts) reject with `invalid` after their time, and with the signal's
+ * reason.
+ */
+export const createThreadSearcher = (database: Database) => {
   /** Filters with too many matches to count. */
   const many = new LRUCache<string, true>({ max: MANY_REMEMBERED_AT_MOST, ttl: MANY_REMEMBERED_MS });
 
-  const count: ThreadSearcher["count"] = async (visibility, filter, signal) => {
-    const rows = await composedRead<{ total: string }>(
-      database.boundedRead,
-      sql`select count(*) as total from threadloom.threads ${whereMatches(database, visibility, filter)}`,
-      { signal },
-    );
-    return Number(rows[0]?.total ?? 0);
-  };
-
-  const countSome = async (
-    read: BoundedRead,
-    visibility: Visibility<"threads">,
-    filter: RowFilter,
+  /** Undefined if more match than `atMost`. */
+  const countIn = async (
+    read: Database["boundedRead"],
+    where: RawBuilder<unknown>,
+    atMost = Infinity,
+    signal?: AbortSignal,
   ): Promise<number | undefined> => {
-    const [counted] = await composedRead<{ total: string }>(
-      read,
-      sql`select count(*) as total from (
-        select from threadloom.threads ${whereMatches(database, visibility, filter)}
-        limit ${sql.lit(COUNTED_AT_MOST + 1)}) matching`,
-    );
+    const bound = atMost === Infinity ? sql`` : sql`limit ${sql.lit(atMost + 1)}`;
+    const counting = sql`select count(*) as total from (select from threadloom.threads ${where} ${bound}) matching`;
+    const [counted] = await composedRead<{ total: string }>(read, counting, { signal });
     const total = Number(counted?.total ?? 0);
-    return total > COUNTED_AT_MOST ? undefined : total;
+    return total > atMost ? undefined : total;
   };
 
   /**
@@ -161,18 +201,18 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
     const found = await composedRead<PageRow & { total: string }>(
       read,
       sql`with matching as materialized (
-           select ${sql.raw(sortKeys(search.sortBy))} from threadloom.threads
-           ${whereBehind(database, visibility, search)} limit ${most} + 1)
+           select ${sql.raw(SORT_KEYS[search.sortBy].join(", "))} from threadloom.threads
+           ${whereMatches(database, visibility, search, search)} limit ${most} + 1)
          select counted.total, record.*
            from (select count(*) as total from matching) counted
            left join lateral (
              select matching.* from matching where counted.total <= ${most}
-              order by ${sql.raw(orderBy(search, "matching"))} ${limitAndOffset(search.limit, search.offset)}) page on true
+              order by ${orderBy(search, "matching")} ${limitAndOffset(search.limit, search.offset)}) page on true
            left join lateral (
-             select ${sql.raw(storedColumns(search.parts))} from threadloom.threads
+             select ${sql.raw(STORED_COLUMNS)} from threadloom.threads
               where thread_id = page.thread_id) record on true
-          order by ${sql.raw(orderBy(search, "page"))}`,
-      { weight: pageOf(search.parts, search.sortBy, "total, ") },
+          order by ${orderBy(search, "page")}`,
+      { weight: pageOf(search.sortBy, "total, ") },
     );
     const total = Number(found[0]?.total ?? 0);
     if (total > COUNTED_AT_MOST) return undefined;
@@ -181,37 +221,41 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
       database,
       found.filter((row) => row.thread_id !== null),
     );
-    return { rows, places: rows, total, isLast: search.offset + rows.length >= total };
+    return { rows, total, isLast: search.offset + rows.length >= total };
   };
 
-  /** Reads one row more, to learn whether the page is the last. */
+  /**
+   * Reads one row more, to learn whether the page is the last. Indexes: threads_by_creation, _by_update,
+   * _by_state_update, threads_pkey.
+   */
   const orderedPage = async (
     read: BoundedRead,
     visibility: Visibility<"threads">,
     search: RowSearch,
     isTooManyToCount: boolean,
   ): Promise<RowPage> => {
-    const found = await composedRead<PageRow>(read, inOrder(database, visibility, search), {
-      weight: pageOf(search.parts, search.sortBy),
-    });
-    const rows = openRecords(database, found.slice(0, search.limit));
+    const { limit, offset, sortBy, cursor } = search;
+    const found = await composedRead<PageRow>(
+      read,
+      sql`select ${sql.raw(STORED_COLUMNS)} from threadloom.threads
+        ${whereMatches(database, visibility, search, search)} order by ${orderBy(search)} ${limitAndOffset(limit + 1, offset)}`,
+      { weight: pageOf(sortBy) },
+    );
+    const rows = openRecords(database, found.slice(0, limit));
     const isLast = Number(found[0]?.page_rows ?? 0) <= rows.length;
-    if (isLast && (rows.length > 0 || search.offset === 0))
-      return { rows, places: rows, total: search.offset + rows.length, isLast };
+    if (isLast && (rows.length > 0 || offset === 0)) return { rows, total: offset + rows.length, isLast };
     // Pages behind a cursor have no total.
-    const isUncounted = isTooManyToCount || search.behind !== undefined;
-    const total = isUncounted ? undefined : await countSome(read, visibility, search);
-    return { rows, places: rows, total, isLast };
+    if (isTooManyToCount || cursor !== undefined) return { rows, total: undefined, isLast };
+    const total = await countIn(read, whereMatches(database, visibility, search), COUNTED_AT_MOST);
+    return { rows, total, isLast };
   };
 
   return {
-    page(visibility, search, signal) {
-      const isFiltered =
-        !visibility.hidesNothing ||
-        search.ids !== undefined ||
-        (search.metadata !== undefined && Object.keys(search.metadata).length > 0);
+    page(visibility: Visibility<"threads">, search: RowSearch, signal?: AbortSignal): Promise<RowPage> {
+      const { ids, metadata } = search;
+      const isFiltered = !visibility.hidesNothing || ids !== undefined || isNarrowedBy(metadata);
       return database.boundedReads(async (read) => {
-        const key = isFiltered && search.ids === undefined ? keyOf(visibility, search) : undefined;
+        const key = isFiltered && ids === undefined ? keyOf(visibility, search) : undefined;
         if (isFiltered && !(key !== undefined && many.has(key))) {
           const few = await pageOfFew(read, visibility, search);
           if (few !== undefined) return few;
@@ -220,36 +264,29 @@ export const createThreadSearcher = (database: Database): ThreadSearcher => {
         return await orderedPage(read, visibility, search, isFiltered);
       }, signal);
     },
-    count,
-    async candidates(visibility, search, limit, signal) {
-      const where = whereBehind(database, visibility, search);
-      // The planner does not see the value of a sub-select, so the plan is the same for every limit.
-      const most = sql`(select ${limit}::int)`;
-      const rows = await composedRead<PlacedCandidate | Record<keyof PlacedCandidate, null>>(
+
+    async count(visibility: Visibility<"threads">, filter: RowFilter, signal?: AbortSignal): Promise<number> {
+      const where = whereMatches(database, visibility, filter);
+      return (await countIn(database.boundedRead, where, Infinity, signal)) ?? 0;
+    },
+
+    /** All threads in order, without records. Undefined if there are more than `limit`. */
+    async candidates(
+      visibility: Visibility<"threads">,
+      search: OrderedFilter,
+      limit: number,
+      signal?: AbortSignal,
+    ): Promise<PlacedCandidate[] | undefined> {
+      const rows = await composedRead<PlacedCandidate>(
         database.boundedRead,
-        sql`select candidate.*
-          from (select count(*) as count from (
-            select from threadloom.threads ${where} limit ${most} + 1) counted) counted
-          left join lateral (
-            select ${sql.raw(`${CANDIDATE_COLUMNS}, ${placeColumn(search.sortBy)}`)} from threadloom.threads ${where}
-             order by ${sql.raw(orderBy(search))}
-          ) candidate on counted.count <= ${most}
-         where counted.count > ${most} or candidate.thread_id is not null`,
+        sql`select ${sql.raw(`${CANDIDATE_COLUMNS}, ${placeColumn(search.sortBy)}`)} from threadloom.threads
+          ${whereMatches(database, visibility, search, search)}
+          order by ${orderBy(search)} limit ${limit + 1}::int`,
         { signal },
       );
-      return rows.some((row) => row.thread_id === null) ? undefined : (rows as PlacedCandidate[]);
-    },
-    async records(visibility, ids, parts, signal) {
-      const rows = await composedRead<RecordRow>(
-        database.boundedRead,
-        sql`select record.* from unnest(${ids}::uuid[]) with ordinality as wanted (id, place)
-          cross join lateral (
-            select ${sql.raw(storedColumns(parts))} from threadloom.threads
-             where thread_id = wanted.id and ${whereVisible(visibility, "metadata")}) record
-          order by wanted.place`,
-        { signal, weight: pageOf(parts) },
-      );
-      return openRecords(database, rows);
+      return rows.length > limit ? undefined : rows;
     },
   };
 };
+
+export type ThreadSearcher = ReturnType<typeof createThreadSearcher>;

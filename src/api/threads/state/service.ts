@@ -1,24 +1,17 @@
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Visibility } from "../../../access/visibility.ts";
-import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
+import type { Room } from "../../../http/room.ts";
 import { invalid } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { Room } from "../../../http/room.ts";
 import type { ThreadRecordRow } from "../record.ts";
-import type { ThreadRepository } from "../repository.ts";
 import type { StateUpdate, UpdatedState } from "../schemas.ts";
-import type { StateRepository } from "./repository.ts";
 import type { HistoryOptions, StateOptions, StateReader, ValuesOfRun } from "./state.ts";
-import { createStateUpdates, updatedState, type StateWriter } from "./updates.ts";
+import { createStateUpdates, updatedState, type StateUpdatesParts } from "./updates.ts";
 
-export interface StateServiceOptions {
+export interface StateServiceOptions extends StateUpdatesParts {
   authorize: Authorize;
-  repository: Pick<ThreadRepository, "get">;
-  states: StateRepository;
-  checkpoints: CheckpointStorage;
   reader: StateReader;
-  writer: StateWriter;
   readRoom: Room;
 }
 
@@ -27,18 +20,14 @@ export interface StateServiceOptions {
  * which have authorized the caller.
  */
 export const createStateService = (options: StateServiceOptions) => {
-  const { authorize, repository, states, checkpoints, reader, writer, readRoom } = options;
-  const updates = createStateUpdates(states, reader, writer);
+  const { authorize, repository, checkpoints, reader, readRoom } = options;
+  const updates = createStateUpdates(options);
 
-  const valuesOf = async (
-    visibility: Visibility<"threads">,
-    { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
-    caller: Caller,
-    signal?: AbortSignal,
-  ): Promise<string | null> =>
-    untouched
-      ? null
-      : await readRoom.make(caller, () => reader.values({ visibility, threadId, graphId }), signal);
+  const readable = async (caller: Caller, threadId: string) => {
+    const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
+    const { graphId } = await repository.standing(visibility, threadId);
+    return { visibility, threadId, graphId };
+  };
 
   const mayUpdate = async (caller: Caller, threadId: string): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "update", { thread_id: threadId, metadata: {} });
@@ -46,7 +35,16 @@ export const createStateService = (options: StateServiceOptions) => {
   return {
     recordOutcome: updates.recordOutcome,
     replay: updates.replay,
-    valuesOf,
+
+    async valuesOf(
+      visibility: Visibility<"threads">,
+      { thread_id: threadId, graph_id: graphId, untouched }: ThreadRecordRow,
+      caller: Caller,
+      signal?: AbortSignal,
+    ): Promise<string | null> {
+      if (untouched) return null;
+      return await readRoom.make(caller, () => reader.values({ visibility, threadId, graphId }), signal);
+    },
 
     /** See `StateReader`. */
     async valuesOfRun(
@@ -67,9 +65,7 @@ export const createStateService = (options: StateServiceOptions) => {
       stateOptions: StateOptions,
       signal?: AbortSignal,
     ): Promise<string> {
-      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      const { graphId } = await states.standing(visibility, threadId);
-      const thread = { visibility, threadId, graphId };
+      const thread = await readable(caller, threadId);
       return await readRoom.make(caller, () => reader.read(thread, stateOptions), signal);
     },
 
@@ -79,23 +75,21 @@ export const createStateService = (options: StateServiceOptions) => {
       historyOptions: HistoryOptions,
       signal?: AbortSignal,
     ): AsyncGenerator<string, void, undefined> {
-      const visibility = await authorize(caller, "threads", "read", { thread_id: threadId });
-      const { graphId } = await states.standing(visibility, threadId);
-      const thread = { visibility, threadId, graphId };
+      const thread = await readable(caller, threadId);
       yield* readRoom.each(caller, reader.history(thread, historyOptions), signal);
     },
 
-    /** Throws like `StateUpdates.update`. */
+    /** Throws like `update` of updates.ts. */
     async update(caller: Caller, threadId: string, update: StateUpdate): Promise<UpdatedState> {
       return await updates.update(await mayUpdate(caller, threadId), threadId, update);
     },
 
     /** Throws `invalid` for a thread that never ran. */
     async patchMetadata(caller: Caller, threadId: string, metadata: JsonObject): Promise<UpdatedState> {
-      await states.standing(await mayUpdate(caller, threadId), threadId);
-      const checkpointId = await checkpoints.mergeHeadMetadata(threadId, metadata);
-      if (checkpointId === undefined) throw invalid(`Thread '${threadId}' has no state yet.`);
-      return updatedState({ threadId, checkpointNs: "", checkpointId, map: null });
+      await repository.standing(await mayUpdate(caller, threadId), threadId);
+      const checkpoint_id = await checkpoints.mergeHeadMetadata(threadId, metadata);
+      if (checkpoint_id === undefined) throw invalid(`Thread '${threadId}' has no state yet.`);
+      return updatedState({ thread_id: threadId, checkpoint_ns: "", checkpoint_id, checkpoint_map: null });
     },
   };
 };

@@ -1,60 +1,35 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
+import type { StateSnapshot } from "@langchain/langgraph";
 import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
-import type { StoredChannels } from "./thread-graphs.ts";
+import type { StoredChannels } from "./graphs.ts";
 
-/** A `StateSnapshot` of any copy of LangGraph. */
-export interface Snapshot {
-  values: unknown;
-  next: readonly string[];
-  tasks: readonly SnapshotTask[];
-  metadata?: unknown;
-  createdAt?: string;
-  config?: RunnableConfig;
-  parentConfig?: RunnableConfig;
-}
-
-interface SnapshotTask {
-  id: string;
-  name: string;
-  path?: unknown;
-  error?: unknown;
-  interrupts?: readonly unknown[];
-  result?: unknown;
-  state?: unknown;
-}
-
-export interface CheckpointPlace {
-  threadId: string;
-  checkpointNs: string;
-  checkpointId: string;
-  /** Checkpoints of the parent graphs and this one, by namespace; null in the root graph. */
-  map: JsonObject | null;
-}
+/** Of any copy of LangGraph. */
+type Task = StateSnapshot["tasks"][number];
 
 /** Clients send this form back. */
-export const writeCheckpoint = (place: CheckpointPlace): string =>
-  `{"thread_id":"${place.threadId}","checkpoint_ns":${JSON.stringify(place.checkpointNs)},` +
-  `"checkpoint_id":${JSON.stringify(place.checkpointId)},"checkpoint_map":${JSON.stringify(place.map)}}`;
+export interface CheckpointAddress {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  /** Checkpoints of the parent graphs and this one, by namespace; null in the root graph. */
+  checkpoint_map: JsonObject | null;
+}
 
-export const placeOf = (config: RunnableConfig | undefined): CheckpointPlace | undefined => {
+/** Null without a checkpoint. */
+export const addressIn = (config: RunnableConfig | undefined): CheckpointAddress | null => {
   const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = (config?.configurable ?? {}) as Record<
     string,
     unknown
   >;
-  if (typeof thread_id !== "string" || typeof checkpoint_id !== "string") return undefined;
+  if (typeof thread_id !== "string" || typeof checkpoint_id !== "string") return null;
   return {
-    threadId: thread_id,
-    checkpointNs: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
-    checkpointId: checkpoint_id,
-    map: (checkpoint_map as JsonObject | undefined) ?? null,
+    thread_id,
+    checkpoint_ns: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
+    checkpoint_id,
+    checkpoint_map: (checkpoint_map as JsonObject | undefined) ?? null,
   };
-};
-
-const writePlace = (config: RunnableConfig | undefined): string => {
-  const place = placeOf(config);
-  return place === undefined ? "null" : writeCheckpoint(place);
 };
 
 /** Clients receive the message of `{name, message}`. */
@@ -66,41 +41,27 @@ const writeError = (error: unknown): string => {
   return typeof error === "string" ? JSON.stringify(error) : JSON.stringify(toWireJson(error));
 };
 
-const isSnapshot = (state: unknown): state is Snapshot =>
-  typeof state === "object" && state !== null && "values" in state && "next" in state;
+const isSnapshot = (state: Task["state"]): state is StateSnapshot =>
+  state !== undefined && "values" in state && "next" in state;
 
-const writeSubgraph = (state: unknown): { checkpoint: string; state: string } => {
-  if (isSnapshot(state)) return { checkpoint: "null", state: writeState(snapshotFields(state)) };
-  if (typeof state === "object" && state !== null && "configurable" in state) {
-    return { checkpoint: toWireJson(state.configurable), state: "null" };
-  }
-  return { checkpoint: "null", state: "null" };
-};
-
-export const writeTask = (task: SnapshotTask): string => {
-  const subgraph = writeSubgraph(task.state);
+const writeTask = (task: Task): string => {
+  const { state } = task;
+  const subgraph = isSnapshot(state) ? writeState(snapshotFields(state)) : "null";
+  const checkpoint = state !== undefined && "configurable" in state ? toWireJson(state.configurable) : "null";
   const result = task.result === undefined ? "null" : toWireJson(task.result);
   return (
     `{"id":${JSON.stringify(task.id)},"name":${JSON.stringify(task.name)},"path":${toWireJson(task.path ?? [])},` +
     `"error":${writeError(task.error)},"interrupts":${toWireJson(task.interrupts ?? [])},` +
-    `"checkpoint":${subgraph.checkpoint},"state":${subgraph.state},"result":${result}}`
+    `"checkpoint":${checkpoint},"state":${subgraph},"result":${result}}`
   );
 };
 
-export interface StateFields {
-  values: string;
-  next: string;
-  tasks: string;
-  metadata: string;
-  created_at: string;
-  checkpoint: string;
-  parent_checkpoint: string;
-  interrupts: string;
-}
+/** JSON texts. */
+export type StateFields = Record<keyof typeof EMPTY_STATE, string>;
 
 /** `finished`: tasks that wait for no answer, although LangGraph lists their interrupts. */
 export const snapshotFields = (
-  snapshot: Snapshot,
+  snapshot: StateSnapshot,
   finished: ReadonlySet<string> = new Set(),
 ): StateFields => ({
   values: toWireJson(snapshot.values),
@@ -108,15 +69,15 @@ export const snapshotFields = (
   tasks: `[${snapshot.tasks.map(writeTask).join(",")}]`,
   metadata: toWireJson(snapshot.metadata ?? {}),
   created_at: snapshot.createdAt === undefined ? "null" : JSON.stringify(snapshot.createdAt),
-  checkpoint: writePlace(snapshot.config),
-  parent_checkpoint: writePlace(snapshot.parentConfig),
+  checkpoint: JSON.stringify(addressIn(snapshot.config)),
+  parent_checkpoint: JSON.stringify(addressIn(snapshot.parentConfig)),
   interrupts: toWireJson(
     snapshot.tasks.flatMap(({ id, interrupts = [] }) => (finished.has(id) ? [] : interrupts)),
   ),
 });
 
 /** For a thread that never ran. Clients read `values` and `next` without a check. */
-export const EMPTY_STATE: Readonly<StateFields> = Object.freeze({
+export const EMPTY_STATE = {
   values: "{}",
   next: "[]",
   tasks: "[]",
@@ -125,18 +86,13 @@ export const EMPTY_STATE: Readonly<StateFields> = Object.freeze({
   checkpoint: "null",
   parent_checkpoint: "null",
   interrupts: "[]",
-});
+} as const;
 
-export const writeState = (fields: StateFields): string =>
-  `{"values":${fields.values},"next":${fields.next},"tasks":${fields.tasks},"metadata":${fields.metadata},` +
-  `"created_at":${fields.created_at},"checkpoint":${fields.checkpoint},` +
-  `"parent_checkpoint":${fields.parent_checkpoint},"interrupts":${fields.interrupts}}`;
-
-/** `values.<key>` selects a single key. Unknown names select nothing. */
-export const writeSelected = (fields: StateFields, select: readonly string[]): string => {
+/** `select`: names of fields; `values.<key>` selects a single key. Unknown names select nothing. */
+export const writeState = (fields: StateFields, select?: readonly string[]): string => {
   const written: string[] = [];
   for (const [name, json] of Object.entries(fields) as [keyof StateFields, string][]) {
-    if (select.includes(name)) written.push(`"${name}":${json}`);
+    if (select === undefined || select.includes(name)) written.push(`"${name}":${json}`);
     else if (name === "values") {
       const keys = select.filter((field) => field.startsWith("values.")).map((field) => field.slice(7));
       if (keys.length > 0) written.push(`"values":${pick(json, keys)}`);
@@ -161,30 +117,24 @@ const mapOf = ({ metadata, checkpointNs, checkpointId }: StoredCheckpoint): Json
 
 /** The fields that need no graph. */
 export const storedFields = (stored: StoredCheckpoint, values: string): StateFields => {
-  const { threadId, checkpointNs, checkpointId, parentCheckpointId } = stored;
+  const { threadId: thread_id, checkpointNs: checkpoint_ns, parentCheckpointId } = stored;
+  const address = (checkpoint_id: string | null, checkpoint_map: JsonObject | null): string =>
+    JSON.stringify(checkpoint_id && { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map });
   return {
+    ...EMPTY_STATE,
     values,
-    next: "[]",
-    tasks: "[]",
-    metadata: JSON.stringify({ ...stored.metadata, thread_id: threadId }),
+    metadata: JSON.stringify({ ...stored.metadata, thread_id }),
     created_at: JSON.stringify(stored.createdAt),
-    checkpoint: writeCheckpoint({ threadId, checkpointNs, checkpointId, map: mapOf(stored) }),
-    parent_checkpoint:
-      parentCheckpointId === null
-        ? "null"
-        : writeCheckpoint({ threadId, checkpointNs, checkpointId: parentCheckpointId, map: null }),
-    interrupts: "[]",
+    checkpoint: address(stored.checkpointId, mapOf(stored)),
+    parent_checkpoint: address(parentCheckpointId, null),
   };
 };
 
-export const unreadableFields = (stored: StoredCheckpoint): StateFields => ({
-  ...storedFields(stored, "{}"),
-  tasks: `[${writeTask({
-    id: stored.checkpointId,
-    name: "",
-    error: "This state can't be read; the server's log says why.",
-  })}]`,
-});
+export const unreadableFields = (stored: StoredCheckpoint): StateFields => {
+  const error = "This state can't be read; the server's log says why.";
+  const task = writeTask({ id: stored.checkpointId, name: "", error, interrupts: [] });
+  return { ...storedFields(stored, "{}"), tasks: `[${task}]` };
+};
 
 /** A channel without a stored value has its default. */
 export const writeStoredValues = (

@@ -4,37 +4,49 @@
  */
 
 import type { CheckpointTuple } from "@langchain/langgraph-checkpoint";
+import type { Visibility } from "../../../access/visibility.ts";
 import { markedOfGraph } from "../../../platform/lib/contents.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../../state/checkpoints/types.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import type { Graphs } from "../../../graphs/graphs.ts";
 import { checkpointNotFound, StateStorageError } from "../../../platform/domain/errors.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { TimeSlicer } from "../../../platform/lib/time-slicer.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import { finishedTasks, withErrors } from "../../../graphs/pending-writes.ts";
 import { outputKeysOf, stateOf } from "../../../graphs/runnable-graph.ts";
-import type { ThreadConfigurations } from "./configuration.ts";
-import { byGraphCode } from "./graph-code.ts";
-import type { StateOutcome } from "./repository.ts";
+import type { Database } from "../../../platform/database/database.ts";
+import { createTimeSlicer, type TimeSlicer } from "../../../platform/lib/time-slicer.ts";
+import type { ThreadRecordRow } from "../record.ts";
+import type { StateOutcome } from "../repository.ts";
+import {
+  byGraphCode,
+  createThreadGraphs,
+  storedChannelsOf,
+  type GraphOfThread,
+  type ThreadOfGraph,
+} from "./graphs.ts";
 import {
   EMPTY_STATE,
   snapshotFields,
   storedFields,
   unreadableFields,
   writeAllValues,
-  writeSelected,
   writeState,
   writeStoredValues,
-  type Snapshot,
   type StateFields,
 } from "./state-json.ts";
-import {
-  createThreadGraphs,
-  storedChannelsOf,
-  type GraphOfThread,
-  type ThreadOfGraph,
-} from "./thread-graphs.ts";
+
+/** Delays other requests no more than an ordinary request does. */
+const SLICE_MS = 10;
+/**
+ * A large state takes 20 to 40 ms in one piece, and another request needs 3 ms (fifteen turns of the loop). With pauses
+ * of one turn, a request took 1.9 s (p99) beside eight histories.
+ */
+const REST_SHARE = 0.3;
+const REST_AT_LEAST_MS = 3;
+
+export const createReadSlicer = (): TimeSlicer =>
+  createTimeSlicer(SLICE_MS, (workedMs) => Math.max(REST_AT_LEAST_MS, workedMs * REST_SHARE));
 
 export interface StateOptions {
   checkpoint?: { checkpoint_ns?: string; checkpoint_id?: string; checkpoint_map?: JsonObject };
@@ -51,27 +63,6 @@ export interface HistoryOptions {
   select?: readonly string[];
 }
 
-export interface StateReader {
-  /** Throws `checkpointNotFound`. */
-  read(thread: ThreadOfGraph, options: StateOptions): Promise<string>;
-  /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
-  values(thread: ThreadOfGraph): Promise<string | null>;
-  /** The values at the end of a run, even if later runs changed them. */
-  valuesOfRun(thread: ThreadOfGraph, runId: string): Promise<ValuesOfRun>;
-  /** Whether the thread waits after an update, and for which answers. */
-  outcome(thread: ThreadOfGraph): Promise<StateOutcome>;
-  /** The newest first, each made on demand. */
-  history(thread: ThreadOfGraph, options: HistoryOptions): AsyncGenerator<string, void, undefined>;
-  /**
-   * The newest values in the order of the threads, all found with one visibility. Threads that never ran are missing,
-   * and so are unreadable values, which are logged.
-   */
-  headValues(
-    threads: readonly ThreadOfGraph[],
-    options?: HeadValuesOptions,
-  ): AsyncGenerator<[threadId: string, values: string], void, undefined>;
-}
-
 export interface ValuesOfRun {
   values: string | null;
   /** The values are the thread's newest, and its interrupts are the run's. */
@@ -81,11 +72,6 @@ export interface ValuesOfRun {
    * function. Its values are what a finished run returned; an interrupted run has returned nothing.
    */
   outputKeys: readonly string[] | undefined;
-}
-
-export interface HeadValuesOptions {
-  /** The only keys that matter; others may be missing. */
-  keys?: ReadonlySet<string> | undefined;
 }
 
 const unread = (error: unknown, threadId: string) => ({ err: markedOfGraph(error), thread_id: threadId });
@@ -102,13 +88,13 @@ const outcomeOf = ({ next, tasks }: StateFields, finished: ReadonlySet<string>):
 };
 
 export const createStateReader = (
+  database: Database,
   checkpoints: CheckpointStorage,
   graphs: Graphs,
-  configurations: ThreadConfigurations,
   slicer: TimeSlicer,
   logger: Logger,
-): StateReader => {
-  const { graphOf, configurationsOf, areKeysChannels } = createThreadGraphs(graphs, configurations);
+) => {
+  const { graphOf, configurationsFor } = createThreadGraphs(database, graphs);
 
   /** In the newest state, interrupts of a step that has not ended count as open (docs/decisions/094). */
   const fieldsByGraph = async (
@@ -125,7 +111,7 @@ export const createStateReader = (
     };
     const through = async (tuple: CheckpointTuple): Promise<StateFields> => {
       const snapshot = await stateOf(graph, tuple, { appliesWrites: isHead, subgraphs });
-      return snapshotFields(snapshot as Snapshot, finished);
+      return snapshotFields(snapshot, finished);
     };
     try {
       return await through(stored.tuple ?? (await again()));
@@ -148,19 +134,18 @@ export const createStateReader = (
     return await fieldsByGraph(found, stored, options);
   };
 
-  /** Without the writes of an unfinished step. `stored` has values, and no tuple. */
-  const valuesOf = async (found: GraphOfThread | undefined, stored: StoredCheckpoint): Promise<string> => {
+  /** Without the writes of an unfinished step, unless `isHead`. `stored` has values, and no tuple. */
+  const valuesOf = async (
+    found: GraphOfThread | undefined,
+    stored: StoredCheckpoint,
+    isHead = false,
+  ): Promise<string> => {
     if (found === undefined) return writeAllValues(stored);
-    const channels = storedChannelsOf(found.graph);
+    const appliesWrites = isHead && finishedTasks(stored.pendingWrites).size > 0;
+    const channels = appliesWrites ? undefined : storedChannelsOf(found.graph);
     if (channels !== undefined) return writeStoredValues(stored, channels);
-    return (await fieldsByGraph(found, stored, { isHead: false })).values;
+    return (await fieldsByGraph(found, stored, { isHead: appliesWrites })).values;
   };
-
-  /** Of the newest state, with the writes of an unfinished step. */
-  const newestValuesOf: typeof valuesOf = async (found, stored) =>
-    found === undefined || finishedTasks(stored.pendingWrites).size === 0
-      ? await valuesOf(found, stored)
-      : (await fieldsByGraph(found, stored, { isHead: true })).values;
 
   /**
    * The thread names the graph of its last created run, which may not have started. An imported state may name an
@@ -176,7 +161,7 @@ export const createStateReader = (
   const readValues = async (
     thread: ThreadOfGraph,
     find: () => Promise<StoredCheckpoint | undefined>,
-    textOf: typeof valuesOf = valuesOf,
+    textOf: (found: GraphOfThread | undefined, stored: StoredCheckpoint) => Promise<string> = valuesOf,
   ): Promise<string | null> => {
     try {
       const stored = await find();
@@ -192,7 +177,11 @@ export const createStateReader = (
   };
 
   return {
-    async read(thread, { checkpoint = {}, subgraphs = false, select }) {
+    /** Throws `checkpointNotFound`. */
+    async read(
+      thread: ThreadOfGraph,
+      { checkpoint = {}, subgraphs = false, select }: StateOptions,
+    ): Promise<string> {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const found = await graphOf(thread);
       const how = { classes: found?.classes };
@@ -202,18 +191,16 @@ export const createStateReader = (
           : await checkpoints.readAt(thread.threadId, checkpointNs, checkpointId, how);
       await slicer.next();
       if (stored === undefined && checkpointId !== undefined) throw checkpointNotFound(checkpointId);
-      const fields =
-        stored === undefined
-          ? EMPTY_STATE
-          : await fieldsOf(found, stored, { isHead: checkpointId === undefined, subgraphs });
-      return select === undefined ? writeState(fields) : writeSelected(fields, select);
+      const options = { isHead: checkpointId === undefined, subgraphs };
+      return writeState(stored === undefined ? EMPTY_STATE : await fieldsOf(found, stored, options), select);
     },
 
-    async values(thread) {
-      return await readValues(thread, () => checkpoints.readHead(thread.threadId));
-    },
+    /** The newest values; null for a thread that never ran, and for unreadable values, which are logged. */
+    values: async (thread: ThreadOfGraph): Promise<string | null> =>
+      await readValues(thread, () => checkpoints.readHead(thread.threadId)),
 
-    async valuesOfRun(thread, runId) {
+    /** The values at the end of a run, even if later runs changed them. */
+    async valuesOfRun(thread: ThreadOfGraph, runId: string): Promise<ValuesOfRun> {
       const { threadId } = thread;
       let isHead = true;
       const find = async (): Promise<StoredCheckpoint | undefined> => {
@@ -229,12 +216,13 @@ export const createStateReader = (
       const values = await readValues(thread, find, async (found, stored) => {
         if (found !== undefined) outputKeys = outputKeysOf(found.graph);
         // As the run returned them: with what had ended in a step that another task interrupted.
-        return isHead ? await newestValuesOf(found, stored) : await valuesOf(found, stored);
+        return await valuesOf(found, stored, isHead);
       });
       return { values, isHead, outputKeys };
     },
 
-    async outcome(thread) {
+    /** Whether the thread waits after an update, and for which answers. */
+    async outcome(thread: ThreadOfGraph): Promise<StateOutcome> {
       const found = await graphOf(thread);
       const stored = await checkpoints.readHead(thread.threadId, "", { classes: found?.classes });
       if (stored === undefined) return { status: "idle", interrupts: "{}" };
@@ -242,7 +230,11 @@ export const createStateReader = (
       return outcomeOf(fields, finishedTasks(stored.pendingWrites));
     },
 
-    async *history(thread, { limit, before, metadata, checkpoint = {}, select }) {
+    /** The newest first, each made on demand. */
+    async *history(
+      thread: ThreadOfGraph,
+      { limit, before, metadata, checkpoint = {}, select }: HistoryOptions,
+    ): AsyncGenerator<string, void, undefined> {
       const { checkpoint_ns: checkpointNs = "", checkpoint_id: checkpointId } = checkpoint;
       const found = await graphOf(thread);
       const page = checkpoints.readHistory(thread.threadId, checkpointNs, {
@@ -260,22 +252,40 @@ export const createStateReader = (
           logger.error({ ...unread(error, threadId), checkpoint_id }, "a state can't be read");
           return unreadableFields(stored);
         });
-        yield select === undefined ? writeState(fields) : writeSelected(fields, select);
+        yield writeState(fields, select);
       }
     },
 
-    async *headValues(threads, { keys } = {}) {
-      const byId = new Map(threads.map((thread) => [thread.threadId, thread]));
-      const known = await configurationsOf(threads);
-      const channels = keys !== undefined && (await areKeysChannels(threads, known)) ? keys : undefined;
-      const remember = keys === undefined;
-      const heads = checkpoints.readHeads([...byId.keys()], { channels, remember });
-      for await (const stored of heads) {
+    /**
+     * The newest values in the order of the threads. Threads that never ran are missing, and so are unreadable values,
+     * which are logged. `keys`: the only keys that matter; others may be missing.
+     */
+    async *headValues(
+      visibility: Visibility<"threads">,
+      rows: readonly Pick<ThreadRecordRow, "thread_id" | "graph_id" | "untouched">[],
+      keys?: ReadonlySet<string>,
+    ): AsyncGenerator<[threadId: string, values: string], void, undefined> {
+      const threads = rows
+        .filter(({ untouched }) => !untouched)
+        .map(({ thread_id: threadId, graph_id: graphId }) => ({ visibility, threadId, graphId }));
+      const byId = new Map<string, ThreadOfGraph>(threads.map((thread) => [thread.threadId, thread]));
+      const known = await configurationsFor(threads);
+      let channels = keys;
+      if (keys !== undefined)
+        for (const thread of threads) {
+          const found = await graphOf(thread, known);
+          // The keys of values must be channels of the same name.
+          if (found !== undefined && storedChannelsOf(found.graph)?.isOne !== false) channels = undefined;
+        }
+      for await (const stored of checkpoints.readHeads([...byId.keys()], {
+        channels,
+        remember: keys === undefined,
+      })) {
         const thread = byId.get(stored.threadId);
         if (thread === undefined) continue;
+        const written = asWritten(thread, stored);
         let values: string;
         try {
-          const written = asWritten(thread, stored);
           const found = await (written === thread ? graphOf(thread, known) : graphOf(written));
           values = await valuesOf(found, stored);
         } catch (error) {
@@ -288,3 +298,5 @@ export const createStateReader = (
     },
   };
 };
+
+export type StateReader = ReturnType<typeof createStateReader>;

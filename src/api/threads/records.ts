@@ -1,18 +1,18 @@
-import type { Authorize } from "../../../access/authorize.ts";
-import type { Caller } from "../../../access/caller.ts";
-import type { Visibility } from "../../../access/visibility.ts";
-import type { CheckpointStorage } from "../../../state/checkpoints/types.ts";
-import type { Database } from "../../../platform/database/database.ts";
-import { metadataTooLarge } from "../../../platform/database/merging.ts";
-import type { Graphs } from "../../../graphs/graphs.ts";
-import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
-import type { TtlValue } from "../../../access/values.ts";
-import type { ThreadTtl } from "../../../graphs/project/expiry.ts";
-import { writeRecord, type ThreadRecordRow } from "../record.ts";
-import type { ThreadRepository } from "../repository.ts";
-import type { ThreadCreate, ThreadPatch } from "../schemas.ts";
-import type { StateService } from "../state/service.ts";
-import type { UpkeepService } from "../upkeep/service.ts";
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { metadataTooLarge } from "../../platform/database/merging.ts";
+import type { Graphs } from "../../graphs/graphs.ts";
+import { graphNotFound, invalid, threadNotFound, threadTaken } from "../../platform/domain/errors.ts";
+import type { TtlValue } from "../../access/values.ts";
+import type { ThreadTtl } from "../../graphs/project/expiry.ts";
+import { writeRecord, type ThreadRecordRow } from "./record.ts";
+import type { ThreadRepository } from "./repository.ts";
+import type { ThreadCreate, ThreadPatch } from "./schemas.ts";
+import type { StateService } from "./state/service.ts";
+import type { UpkeepService } from "./upkeep.ts";
 
 export interface RecordServiceOptions {
   database: Database;
@@ -22,7 +22,7 @@ export interface RecordServiceOptions {
   graphs: Pick<Graphs, "has">;
   states: StateService;
   upkeep: UpkeepService;
-  defaultTtl: ThreadTtl | undefined;
+  defaultTtl?: ThreadTtl | undefined;
 }
 
 const assertGraphOfStates = (graphs: Pick<Graphs, "has">, graphId: unknown): void => {
