@@ -7,7 +7,7 @@ import {
 import type { Database } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { newCipher, type Cipher } from "../../platform/encryption/cipher.ts";
-import { walkEncrypted, type TableCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
+import { walkEncrypted, type WalkCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
 import { answeringJson } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import type { CommandSurroundings } from "./command.ts";
@@ -42,29 +42,21 @@ interface Status {
   unreadable: number;
 }
 
-const sum = (counts: readonly TableCount[], of: (count: TableCount) => number): number =>
-  counts.reduce((total, count) => total + of(count), 0);
-
 const statusOf = (
-  counts: readonly TableCount[],
+  { byKey, ...counts }: WalkCount,
   known: readonly string[],
   cipher: Cipher | undefined,
 ): Status => {
   const [current, configured] = [cipher?.keyId, cipher?.keyIds ?? []];
-  const found = counts.flatMap(({ byKey, byMissingKey }) => [...byKey.keys(), ...byMissingKey.keys()]);
-  const rowsOf = (id: string) =>
-    sum(counts, ({ byKey, byMissingKey }) => (byKey.get(id) ?? 0) + (byMissingKey.get(id) ?? 0));
+  const ids = new Set([...(current === undefined ? [] : [current]), ...known, ...byKey.keys()]);
   return {
-    keys: [...new Set([...(current === undefined ? [] : [current]), ...known, ...found])].map((id) => ({
+    keys: [...ids].map((id) => ({
       id,
       encrypts: id === current,
       configured: configured.includes(id),
-      rows: rowsOf(id),
+      rows: byKey.get(id) ?? 0,
     })),
-    plain: sum(counts, ({ plain }) => plain),
-    reencrypted: sum(counts, ({ reencrypted }) => reencrypted),
-    busy: sum(counts, ({ busy }) => busy),
-    unreadable: sum(counts, ({ unreadable }) => unreadable),
+    ...counts,
   };
 };
 
@@ -92,13 +84,10 @@ export const create = (
   withDatabase = onOwnDatabase(surroundings),
 ): Command => {
   const { write, note } = surroundings;
-  const progress = ({ table, rows, reencrypted }: TableCount): void =>
+  const progress: WalkOptions["onProgress"] = ({ table, rows, reencrypted }) =>
     note(`${table}: ${rows} rows read, ${reencrypted} re-encrypted\n`);
-  const countRows = (
-    database: Database,
-    cipher: Cipher,
-    { writes = false, onProgress }: Partial<Pick<WalkOptions, "writes" | "onProgress">> = {},
-  ): Promise<TableCount[]> => walkEncrypted({ database, cipher, writes, ...(onProgress && { onProgress }) });
+  const countRows = (database: Database, cipher: Cipher): Promise<WalkCount> =>
+    walkEncrypted({ database, cipher, writes: false });
   const cipherOf = ({ encryption: { cipher } }: Database): Cipher => {
     if (cipher === undefined) throw new StartError("LANGGRAPH_AES_KEY names no key to encrypt with.");
     return cipher;
@@ -131,8 +120,7 @@ export const create = (
         const cipher = cipherOf(database);
         await assertEncryptionKeys(database);
         const known = await listEncryptionKeys(database);
-        const counts = await countRows(database, cipher, { writes: true, onProgress: progress });
-        const done = statusOf(counts, known, cipher);
+        const done = await walkEncrypted({ database, cipher, writes: true, onProgress: progress });
         const left = statusOf(await countRows(database, cipher), known, cipher);
         return { done, left };
       });

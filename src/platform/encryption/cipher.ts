@@ -10,7 +10,7 @@ import {
 import { EncryptionError } from "../domain/errors.ts";
 
 /** Each use has its own key, so that no key reveals another. */
-export interface EncryptionKey {
+interface EncryptionKey {
   /** Part of each encrypted text. Reveals nothing of the key. */
   id: string;
   aes: KeyObject;
@@ -80,6 +80,13 @@ export type Places = readonly [string, ...string[]];
 
 export const isEncrypted = (text: string): boolean => text.startsWith(ENCRYPTED_PREFIX);
 
+/** What a cipher did. The texts alone do not say it: callers store texts that only look encrypted. */
+export interface CipherUse {
+  encrypted: number;
+  /** The key of each decrypted text. */
+  opened: string[];
+}
+
 /** The first key encrypts; all keys decrypt. */
 export const createCipher = (
   keys: readonly [EncryptionKey, ...EncryptionKey[]],
@@ -92,6 +99,7 @@ export const createCipher = (
   let encryptedWithSalt = 0;
   let nonces = Buffer.alloc(0);
   let nonceAt = 0;
+  let use: CipherUse | undefined;
 
   const derive = (key: EncryptionKey, salt: Buffer): KeyObject => {
     const name = key.id + salt.toString("latin1");
@@ -116,6 +124,7 @@ export const createCipher = (
   const encryptWith = (text: string, place: string, key: KeyObject, salt: Buffer, nonce: Buffer): string => {
     const cipher = createCipheriv("aes-256-gcm", key, nonce);
     cipher.setAAD(Buffer.from(place));
+    if (use !== undefined) use.encrypted += 1;
     const encrypted = Buffer.concat([
       salt,
       nonce,
@@ -177,7 +186,9 @@ export const createCipher = (
       let cause: unknown;
       for (const place of places) {
         try {
-          return decryptWith(key, encrypted, place);
+          const decrypted = decryptWith(key, encrypted, place);
+          use?.opened.push(id);
+          return decrypted;
         } catch (error) {
           cause = error;
         }
@@ -204,6 +215,15 @@ export const createCipher = (
         logDamaged?.(error);
         logDamaged = undefined;
         return undefined;
+      }
+    },
+    /** Records what the synchronous `work` does. */
+    recording<Result>(during: CipherUse, work: () => Result): Result {
+      use = during;
+      try {
+        return work();
+      } finally {
+        use = undefined;
       }
     },
     /** Called at most once: when `decryptIfEncrypted` fails for a text with a known key id. */

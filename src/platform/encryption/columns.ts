@@ -31,44 +31,76 @@ export interface EncryptedColumn<Key, Value, Stored = string> {
   reencrypted(cipher: Cipher, text: string, key: Key, from?: Key): string;
 }
 
-interface JsonKind<Value> {
-  type: "json" | "jsonb";
-  parse(json: string): Value;
-  plain: ((value: Value) => string) | undefined;
-  encrypt(cipher: Cipher, value: Value, place: string): string;
-  /** A text that looks encrypted may be a caller's own. */
-  mayHoldLookalikes?: boolean;
+/** How values are stored, wherever they belong. See `EncryptedColumn`. */
+interface Kind<Value, Stored = string> {
+  type: EncryptedColumn<never, Value, Stored>["type"];
+  plain?: (value: Value) => Stored;
+  encrypt(cipher: Cipher, value: Value, place: string): Stored;
+  decrypt?(cipher: Cipher | undefined, stored: unknown, places: Places): unknown;
+  reencrypt(cipher: Cipher, text: string, place: string, places: Places): string;
 }
 
-const ofObject = (
-  type: "json" | "jsonb",
-  encrypt: (cipher: Cipher, value: JsonObject, place: string) => JsonObject,
-): JsonKind<JsonObject> => ({
+const column = <Key, Value, Stored>(
+  { type, plain, encrypt, decrypt, reencrypt }: Kind<Value, Stored>,
+  places: (key: Key) => Places,
+): EncryptedColumn<Key, Value, Stored> => ({
   type,
-  parse: (json) => JSON.parse(json) as JsonObject,
-  plain: JSON.stringify,
-  encrypt: (cipher, value, place) => JSON.stringify(encrypt(cipher, value, place)),
+  places,
+  plain,
+  encrypted: (cipher, value, key) => encrypt(cipher, value, places(key)[0]),
+  ...(decrypt && { decrypted: (cipher, stored, key) => decrypt(cipher, stored, places(key)) }),
+  reencrypted(cipher, text, key, from) {
+    const own = places(key);
+    return reencrypt(cipher, text, own[0], from === undefined ? own : [...own, ...places(from)]);
+  },
 });
 
-export const METADATA = { ...ofObject("jsonb", encryptMetadata), mayHoldLookalikes: true };
-export const CONFIG = ofObject("json", (cipher, config, place) => encryptConfig(cipher, config, { place }));
+/** `parse` reads the JSON that `encrypt` takes. */
+const json = <Value>(
+  type: "json" | "jsonb",
+  parse: (json: string) => Value,
+  encrypt: (cipher: Cipher, value: Value, place: string) => string,
+  decrypted = decryptUndamagedJson,
+): Kind<Value> => ({
+  type,
+  encrypt,
+  decrypt: (cipher, stored, places) =>
+    cipher !== undefined && stored instanceof EncryptedJson
+      ? (JSON.parse(decryptJson(cipher, stored.text, places)) as unknown)
+      : stored,
+  reencrypt: (cipher, text, place, places) => encrypt(cipher, parse(decrypted(cipher, text, places)), place),
+});
+
+const object = (
+  type: "json" | "jsonb",
+  encrypt: (cipher: Cipher, value: JsonObject, place: string) => JsonObject,
+  decrypted?: typeof decryptUndamagedJson,
+): Kind<JsonObject> => ({
+  ...json(
+    type,
+    (text) => JSON.parse(text) as JsonObject,
+    (cipher, value, place) => JSON.stringify(encrypt(cipher, value, place)),
+    decrypted,
+  ),
+  plain: JSON.stringify,
+});
+
+const jsonText = (encrypt: (cipher: Cipher, json: string, place: string) => string): Kind<string> =>
+  json("json", (text) => text, encrypt);
+
+/** A text that looks encrypted may be a caller's own. */
+const METADATA = object("jsonb", encryptMetadata, decryptKnownJson);
+const CONFIG = object("json", (cipher, config, place) => encryptConfig(cipher, config, { place }));
 /** The database compares this column with values of requests. */
-export const COMPARED_CONFIG = ofObject("json", (cipher, config, place) =>
+const COMPARED_CONFIG = object("json", (cipher, config, place) =>
   encryptConfig(cipher, config, { place, alike: true }),
 );
-export const CONTEXT = ofObject("json", (cipher, context, place) => encryptEach(cipher, context, { place }));
-
-export const WHOLE_JSON: JsonKind<string> = {
-  type: "json",
-  parse: (json) => json,
-  plain: undefined,
-  encrypt: encryptJson,
-};
+const CONTEXT = object("json", (cipher, context, place) => encryptEach(cipher, context, { place }));
+const WHOLE_JSON = jsonText(encryptJson);
 /** `{}` stands for no interrupts, and the database compares with it. */
-export const INTERRUPTS: JsonKind<string> = {
-  ...WHOLE_JSON,
-  encrypt: (cipher, json, place) => (json === "{}" ? json : encryptJson(cipher, json, place)),
-};
+const INTERRUPTS = jsonText((cipher, json, place) =>
+  json === "{}" ? json : encryptJson(cipher, json, place),
+);
 
 /** The members with user data. */
 export const ENCRYPTED_KWARGS = [
@@ -79,80 +111,42 @@ export const ENCRYPTED_KWARGS = [
   "headers",
   "trace_context",
 ] as const;
-export const KWARGS: JsonKind<string> = {
-  ...WHOLE_JSON,
-  encrypt: (cipher, json, place) =>
-    JSON.stringify(encryptSome(cipher, JSON.parse(json) as JsonObject, ENCRYPTED_KWARGS, place)),
-};
+const KWARGS = jsonText((cipher, json, place) =>
+  JSON.stringify(encryptSome(cipher, JSON.parse(json) as JsonObject, ENCRYPTED_KWARGS, place)),
+);
 
-export const jsonColumn = <Key, Value>(
-  { type, parse, plain, encrypt, mayHoldLookalikes = false }: JsonKind<Value>,
-  places: (key: Key) => Places,
-): EncryptedColumn<Key, Value> => ({
-  type,
-  places,
-  plain,
-  encrypted: (cipher, value, key) => encrypt(cipher, value, places(key)[0]),
-  decrypted: (cipher, stored, key) =>
-    cipher !== undefined && stored instanceof EncryptedJson
-      ? (JSON.parse(decryptJson(cipher, stored.text, places(key))) as unknown)
-      : stored,
-  reencrypted(cipher, text, key, from) {
-    const former = from === undefined ? [] : places(from);
-    const decrypt = mayHoldLookalikes ? decryptKnownJson : decryptUndamagedJson;
-    const own = places(key);
-    return encrypt(cipher, parse(decrypt(cipher, text, [...own, ...former])), own[0]);
-  },
-});
-
-export const textColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, string> => ({
+const TEXT: Kind<string> = {
   type: "text",
-  places: (key) => [placeOf(key)],
-  plain: undefined,
-  encrypted: (cipher, text, key) => cipher.encrypt(text, placeOf(key)),
-  decrypted: (cipher, stored, key) =>
-    typeof stored === "string" && isEncrypted(stored) ? openText(cipher, stored, placeOf(key)) : stored,
-  reencrypted(cipher, text, key) {
-    const place = placeOf(key);
-    return cipher.encrypt(cipher.decrypt(text, place), place);
-  },
-});
-
-export const bytesColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, Buffer, Buffer> => {
-  const encrypted = (cipher: Cipher, bytes: Buffer, key: Key): Buffer =>
-    Buffer.from(cipher.encrypt(bytes.toString("utf8"), placeOf(key)));
-  const decrypted = (cipher: Cipher | undefined, bytes: Buffer, key: Key): Buffer =>
-    Buffer.from(openText(cipher, bytes.toString("utf8"), placeOf(key)));
-  return {
-    type: "bytea",
-    places: (key) => [placeOf(key)],
-    plain: undefined,
-    encrypted,
-    decrypted: (cipher, stored, key) =>
-      cipher !== undefined && Buffer.isBuffer(stored) ? decrypted(cipher, stored, key) : stored,
-    reencrypted: (cipher, text, key) =>
-      encrypted(cipher, decrypted(cipher, Buffer.from(text, "base64"), key), key).toString("base64"),
-  };
+  encrypt: (cipher, text, place) => cipher.encrypt(text, place),
+  decrypt: (cipher, stored, [place]) =>
+    typeof stored === "string" && isEncrypted(stored) ? openText(cipher, stored, place) : stored,
+  reencrypt: (cipher, text, place) => cipher.encrypt(cipher.decrypt(text, place), place),
 };
+
+const BYTES: Kind<Buffer, Buffer> = {
+  type: "bytea",
+  encrypt: (cipher, bytes, place) => Buffer.from(cipher.encrypt(bytes.toString("utf8"), place)),
+  decrypt: (cipher, stored, [place]) =>
+    cipher !== undefined && Buffer.isBuffer(stored)
+      ? Buffer.from(cipher.decrypt(stored.toString("utf8"), place))
+      : stored,
+  reencrypt: (cipher, base64, place, places) =>
+    Buffer.from(
+      TEXT.reencrypt(cipher, Buffer.from(base64, "base64").toString("utf8"), place, places),
+    ).toString("base64"),
+};
+
+const textColumn = <Key>(placeOf: (key: Key) => string) => column(TEXT, (key: Key): Places => [placeOf(key)]);
 
 /**
  * Encrypts the address, because it may hold a token. The statement that ends the run needs the digest of the receiver
  * (engine/outbox/deliveries.ts).
  */
-export const addressColumn = <Key>(placeOf: (key: Key) => string): EncryptedColumn<Key, string> => {
-  const encrypted = (cipher: Cipher, address: string, place: string): string =>
-    `${cipher.encrypt(address, place)} ${receiverDigest(cipher, address)}`;
-  return {
-    type: "text",
-    places: (key) => [placeOf(key)],
-    plain: undefined,
-    encrypted: (cipher, address, key) => encrypted(cipher, address, placeOf(key)),
-    reencrypted(cipher, text, key) {
-      const place = placeOf(key);
-      const address = isEncrypted(text) ? cipher.decrypt(text.split(" ", 1)[0] ?? "", place) : text;
-      return encrypted(cipher, address, place);
-    },
-  };
+const ADDRESS: Kind<string> = {
+  type: "text",
+  encrypt: (cipher, address, place) => `${cipher.encrypt(address, place)} ${receiverDigest(cipher, address)}`,
+  reencrypt: (cipher, text, place) =>
+    ADDRESS.encrypt(cipher, cipher.decrypt(isEncrypted(text) ? text.split(" ", 1)[0]! : text, place), place),
 };
 
 /**
@@ -160,39 +154,39 @@ export const addressColumn = <Key>(placeOf: (key: Key) => string): EncryptedColu
  * stored values depend on it.
  */
 
-export interface AssistantKey {
+interface AssistantKey {
   assistant_id: string;
 }
-export interface ThreadKey {
+interface ThreadKey {
   thread_id: string;
 }
-export interface RunIdKey {
+interface RunIdKey {
   run_id: string;
 }
 export interface RunKey extends AssistantKey, ThreadKey, RunIdKey {}
-export interface DeliveryKey {
+interface DeliveryKey {
   delivery_id: string;
 }
-export interface EventKey extends RunIdKey {
+interface EventKey extends RunIdKey {
   seq: number;
 }
-export interface TracePartKey extends RunIdKey {
+interface TracePartKey extends RunIdKey {
   attempt: number;
   part: number;
 }
-export interface CronKey {
+interface CronKey {
   cron_id: string;
 }
-export interface ItemKey {
+interface ItemKey {
   namespace: readonly string[];
   key: string;
 }
 /** Copies of a thread share checkpoint ids, so that the database can copy encrypted rows. */
-export interface CheckpointKey {
+interface CheckpointKey {
   checkpoint_ns: string;
   checkpoint_id: string;
 }
-export interface WriteKey extends CheckpointKey {
+interface WriteKey extends CheckpointKey {
   task_id: string;
   index: string;
 }
@@ -210,40 +204,40 @@ const ofDelivery = (name: string) => (key: DeliveryKey) => `delivery ${name} ${k
 
 /** The database copies values between assistants and their versions. */
 const ASSISTANT = {
-  config: jsonColumn(CONFIG, (key: AssistantKey) => [ofAssistant("config", key)]),
-  context: jsonColumn(CONTEXT, (key: AssistantKey) => [ofAssistant("context", key)]),
-  metadata: jsonColumn(METADATA, (key: AssistantKey) => [ofAssistant("metadata", key)]),
+  config: column(CONFIG, (key: AssistantKey) => [ofAssistant("config", key)]),
+  context: column(CONTEXT, (key: AssistantKey) => [ofAssistant("context", key)]),
+  metadata: column(METADATA, (key: AssistantKey) => [ofAssistant("metadata", key)]),
 };
 
 const THREAD = {
-  metadata: jsonColumn(METADATA, (key: ThreadKey) => [ofThread("metadata", key)]),
-  config: jsonColumn(COMPARED_CONFIG, (key: ThreadKey) => [ofThread("config", key)]),
-  interrupts: jsonColumn(INTERRUPTS, (key: ThreadKey) => [ofThread("interrupts", key)]),
-  error: jsonColumn(WHOLE_JSON, (key: ThreadKey) => [ofThread("error", key)]),
+  metadata: column(METADATA, (key: ThreadKey) => [ofThread("metadata", key)]),
+  config: column(COMPARED_CONFIG, (key: ThreadKey) => [ofThread("config", key)]),
+  interrupts: column(INTERRUPTS, (key: ThreadKey) => [ofThread("interrupts", key)]),
+  error: column(WHOLE_JSON, (key: ThreadKey) => [ofThread("error", key)]),
 };
 
 /** The database merges the values of the run's assistant and thread under those of the request. */
 const OF_RUN = {
-  metadata: jsonColumn(METADATA, (key: RunKey) => [
+  metadata: column(METADATA, (key: RunKey) => [
     ofRun("metadata", key),
     ofThread("metadata", key),
     ofAssistant("metadata", key),
   ]),
-  config: jsonColumn(CONFIG, (key: RunKey) => [
+  config: column(CONFIG, (key: RunKey) => [
     ofRun("config", key),
     ofThread("config", key),
     ofAssistant("config", key),
   ]),
-  context: jsonColumn(CONTEXT, (key: RunKey) => [
+  context: column(CONTEXT, (key: RunKey) => [
     ofRun("context", key),
     // A thread's context is a member of its config.
     ofThread("config", key),
     ofAssistant("context", key),
   ]),
-  kwargs: jsonColumn(KWARGS, (key: RunIdKey) => [ofRun("kwargs", key)]),
+  kwargs: column(KWARGS, (key: RunIdKey) => [ofRun("kwargs", key)]),
 };
 
-const checkpointMetadata = jsonColumn(
+const checkpointMetadata = column(
   METADATA,
   ({ checkpoint_id: id, checkpoint_ns: namespace }: CheckpointKey): Places => [
     `${placeOf("checkpoints", "metadata", id)} ${namespace}`,
@@ -255,25 +249,25 @@ export const ENCRYPTED_COLUMNS = {
   assistants: ASSISTANT,
   assistant_versions: ASSISTANT,
   crons: {
-    metadata: jsonColumn(METADATA, (key: CronKey) => [ofCron("metadata", key)]),
+    metadata: column(METADATA, (key: CronKey) => [ofCron("metadata", key)]),
     payload: textColumn((key: CronKey) => `cron ${key.cron_id}`),
     user_id: textColumn((key: CronKey) => `cron-user ${key.cron_id}`),
-    auth_user: jsonColumn(WHOLE_JSON, (key: CronKey) => [ofCron("auth_user", key)]),
+    auth_user: column(WHOLE_JSON, (key: CronKey) => [ofCron("auth_user", key)]),
   },
   store_items: {
-    value: jsonColumn(WHOLE_JSON, ({ namespace, key }: ItemKey) => [
+    value: column(WHOLE_JSON, ({ namespace, key }: ItemKey) => [
       `json store_items value ${JSON.stringify([namespace, key])}`,
     ]),
   },
   threads: THREAD,
   runs: {
     ...OF_RUN,
-    error: jsonColumn(WHOLE_JSON, (key: RunIdKey) => [ofRun("error", key)]),
+    error: column(WHOLE_JSON, (key: RunIdKey) => [ofRun("error", key)]),
     // A rollback restores these values in the thread's row.
     replaced_metadata: THREAD.metadata,
     replaced_config: THREAD.config,
-    auth_user: jsonColumn(WHOLE_JSON, (key: RunIdKey) => [ofRun("auth_user", key)]),
-    webhook: addressColumn(ofWebhook),
+    auth_user: column(WHOLE_JSON, (key: RunIdKey) => [ofRun("auth_user", key)]),
+    webhook: column(ADDRESS, (key: RunIdKey) => [ofWebhook(key)]),
   },
   run_events: { data: textColumn(({ run_id: id, seq }: EventKey) => `event ${id} ${seq}`) },
   run_traces: {
@@ -281,12 +275,12 @@ export const ENCRYPTED_COLUMNS = {
   },
   // A delivery copies its run, or the error that was encrypted for the thread.
   deliveries: {
-    error: jsonColumn(WHOLE_JSON, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
+    error: column(WHOLE_JSON, (key: RunKey) => [ofRun("error", key), ofThread("error", key)]),
     ...OF_RUN,
     url: textColumn(ofWebhook),
     last_error: textColumn(ofDelivery("last_error")),
     configuration: textColumn(ofDelivery("configuration")),
-    final_values: bytesColumn((key: ThreadKey) => `values ${key.thread_id}`),
+    final_values: column(BYTES, (key: ThreadKey) => [`values ${key.thread_id}`]),
   },
   checkpoint_elements: {
     elements: textColumn(

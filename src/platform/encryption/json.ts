@@ -32,38 +32,34 @@ export const parseStoredJson = (text: string): unknown =>
 
 /**
  * Does not look into decrypted values. A text that can't be decrypted stays: it may be a caller's own, and one row must
- * not fail a page.
+ * not fail a page. Throws an `EncryptionError` for a text that `mustOpen`.
  */
-export const decryptJson = (cipher: Cipher, text: string, places: Places): string =>
-  text.includes(HOLDS_ENCRYPTED)
-    ? text.replace(
-        ENCRYPTED_VALUE,
-        (whole, encrypted: string) => cipher.decryptIfEncrypted(encrypted, ...places) ?? whole,
-      )
-    : text;
-
-/**
- * For values that are stored again. Throws an `EncryptionError` if a key is missing, because a second encryption would
- * turn the ciphertext into plain text.
- */
-export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): string =>
+export const decryptJson = (
+  cipher: Cipher,
+  text: string,
+  places: Places,
+  mustOpen: (encrypted: string) => boolean = () => false,
+): string =>
   text.includes(HOLDS_ENCRYPTED)
     ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
-        cipher.lacksKeyOf(encrypted)
+        mustOpen(encrypted)
           ? cipher.decrypt(encrypted, ...places)
           : (cipher.decryptIfEncrypted(encrypted, ...places) ?? whole),
       )
     : text;
 
+/** For values that are stored again: a second encryption would turn a text without its key into plain text. */
+export const decryptKnownJson = (cipher: Cipher, text: string, places: Places): string =>
+  decryptJson(cipher, text, places, cipher.lacksKeyOf);
+
 /** For columns without callers' own texts; also throws for damaged texts. */
 export const decryptUndamagedJson = (cipher: Cipher, text: string, places: Places): string =>
-  text.includes(HOLDS_ENCRYPTED)
-    ? text.replace(ENCRYPTED_VALUE, (whole, encrypted: string) =>
-        cipher.canDecrypt(encrypted) || cipher.lacksKeyOf(encrypted)
-          ? cipher.decrypt(encrypted, ...places)
-          : whole,
-      )
-    : text;
+  decryptJson(
+    cipher,
+    text,
+    places,
+    (encrypted) => cipher.canDecrypt(encrypted) || cipher.lacksKeyOf(encrypted),
+  );
 
 export const encryptValue = (cipher: Cipher, value: unknown, place: string): string =>
   cipher.encrypt(JSON.stringify(value), place);

@@ -149,8 +149,10 @@ const withMoved = async (
   { from, to }: { from: Conversation; to: Conversation },
   work: () => Promise<void>,
 ): Promise<number> => {
-  const key = table.key.map(([name]) => name).join(", ");
-  const same = table.key.map(([name]) => `t.${name} = n.${name}`).join(" and ");
+  const key = Object.keys(table.key).join(", ");
+  const same = Object.keys(table.key)
+    .map((name) => `t.${name} = n.${name}`)
+    .join(" and ");
   const type = table.columns.find(([name]) => name === column)?.[1];
   const text = type === "bytea" ? `encode(${column}, 'escape')` : `${column}::text`;
   const encryptedOf = (conversation: Conversation) =>

@@ -260,16 +260,15 @@ test.skipIf(IS_ENCRYPTED)("a rotation of keys encrypts objects with the newest k
     try {
       const walk = { database, cipher };
       await walkEncrypted({ ...walk, writes: true });
-      const counts = await walkEncrypted({ ...walk, writes: false });
-      return { keyId: cipher.keyId, count: counts.find(({ table }) => table === "objects") };
+      return { keyId: cipher.keyId, count: await walkEncrypted({ ...walk, writes: false }) };
     } finally {
       await database.close();
     }
   };
   const first = await rotated(old);
-  expect(first.count).toMatchObject({ plain: 0, byKey: new Map([[first.keyId, 2]]) });
+  expect([first.count.plain, ...first.count.byKey.keys()]).toEqual([0, first.keyId]);
   const second = await rotated(next, old);
-  expect(second.count).toMatchObject({ plain: 0, byKey: new Map([[second.keyId, 2]]) });
+  expect([second.count.plain, ...second.count.byKey.keys()]).toEqual([0, second.keyId]);
   const { database, storage } = storageWith([next]);
   try {
     expect(await stateOf(threadId, storage)).toMatchObject({ report, files: [file, "small"] });
