@@ -29,7 +29,7 @@ export interface CausedByProject {
   readonly causedByProject: true;
 }
 
-export const isCausedByProject = (error: Error): boolean =>
+const isCausedByProject = (error: Error): boolean =>
   (error as Partial<CausedByProject>).causedByProject === true;
 
 const isOwn = (error: Error): boolean => (error as Partial<WithoutContents>).hidesContents === true;
@@ -50,16 +50,34 @@ const framesOf = ({ stack, message }: Error): string => {
     .join("\n");
 };
 
-export const fieldsWithoutContents = (error: unknown, causes = CAUSES_AT_MOST): unknown => {
-  if (!(error instanceof Error)) return { type: typeof error, message: withheld(textLength(error)) };
-  const { code, lc_error_code: langChainCode } = error as { code?: unknown; lc_error_code?: unknown };
-  const further = (one: unknown): unknown => fieldsWithoutContents(one, causes - 1);
-  const known = wordIn(code) ?? wordIn(langChainCode);
+/**
+ * The fields of a log line. Other properties are left out: a library or a graph may attach the request with its API key.
+ * `shows`: whether the log may hold contents, and those of errors that the project caused.
+ */
+export const errorFields = (
+  error: unknown,
+  shows: { contents: boolean; ofProject: boolean },
+  causes = CAUSES_AT_MOST,
+): unknown => {
+  if (!(error instanceof Error)) {
+    if (!shows.contents) return { type: typeof error, message: withheld(textLength(error)) };
+    return typeof error === "object" && error !== null ? "(an object)" : error;
+  }
+  const {
+    code,
+    constraint,
+    lc_error_code: langChainCode,
+  } = error as Error & Readonly<Record<string, unknown>>;
+  const ofCauses = { ...shows, contents: shows.contents && (shows.ofProject || !isCausedByProject(error)) };
+  const further = (one: unknown): unknown => errorFields(one, ofCauses, causes - 1);
+  const own = isOwn(error) ? error.message.slice(0, MESSAGE_AT_MOST) : withheld(String(error.message).length);
+  const known = shows.contents ? code : (wordIn(code) ?? wordIn(langChainCode));
   return {
-    type: wordIn(error.name) ?? "Error",
-    message: isOwn(error) ? error.message.slice(0, MESSAGE_AT_MOST) : withheld(String(error.message).length),
-    stack: framesOf(error),
-    ...(known === undefined ? {} : { code: known }),
+    type: shows.contents ? error.name : (wordIn(error.name) ?? "Error"),
+    message: shows.contents ? error.message : own,
+    stack: shows.contents ? error.stack : framesOf(error),
+    ...(typeof known === "string" ? { code: known } : {}),
+    ...(typeof constraint === "string" && shows.contents ? { constraint } : {}),
     ...(error.cause !== undefined && causes > 0 ? { cause: further(error.cause) } : {}),
     ...(error instanceof AggregateError && causes > 0
       ? { errors: error.errors.slice(0, causes).map(further) }

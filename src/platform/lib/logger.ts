@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from "pino";
-import { errorMarkedOfGraph, fieldsWithoutContents, isCausedByProject } from "./contents.ts";
+import { errorFields, errorMarkedOfGraph } from "./contents.ts";
 import { boundedFields, boundedText } from "./log-fields.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -15,28 +15,6 @@ interface LoggerOptions {
   destination?: DestinationStream | undefined;
 }
 
-const CAUSES_AT_MOST = 5;
-
-/** Omits other properties: a library or a graph may attach the request with its API key. */
-const fieldsOfError = (error: unknown, contents: boolean, causes = CAUSES_AT_MOST): unknown => {
-  if (!(error instanceof Error)) return typeof error === "object" && error !== null ? "(an object)" : error;
-  const isWithheld = !contents && isCausedByProject(error);
-  const further = (one: unknown): unknown =>
-    isWithheld ? fieldsWithoutContents(one, causes - 1) : fieldsOfError(one, contents, causes - 1);
-  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
-  return {
-    type: error.name,
-    message: error.message,
-    stack: error.stack,
-    ...(typeof code === "string" ? { code } : {}),
-    ...(typeof constraint === "string" ? { constraint } : {}),
-    ...(error.cause !== undefined && causes > 0 ? { cause: further(error.cause) } : {}),
-    ...(error instanceof AggregateError && causes > 0
-      ? { errors: error.errors.slice(0, causes).map(further) }
-      : {}),
-  };
-};
-
 /** `redact` keeps API keys out of the log, although no code logs request headers. */
 export const createLogger = ({ level, contents = false, fields, destination }: LoggerOptions): Logger =>
   pino(
@@ -47,10 +25,8 @@ export const createLogger = ({ level, contents = false, fields, destination }: L
       serializers: {
         err(error: unknown) {
           const marked = errorMarkedOfGraph(error);
-          if (marked === undefined) return boundedFields(fieldsOfError(error, contents));
-          return boundedFields(
-            contents ? fieldsOfError(marked.error, contents) : fieldsWithoutContents(marked.error),
-          );
+          const shows = { contents: contents || marked === undefined, ofProject: contents };
+          return boundedFields(errorFields(marked === undefined ? error : marked.error, shows));
         },
       },
       formatters: { log: boundedFields },

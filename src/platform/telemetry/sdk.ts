@@ -9,9 +9,7 @@ type Environment = Record<string, string | undefined>;
 const SIGNALS = ["TRACES", "METRICS"] as const;
 const PACKAGE = "@opentelemetry/sdk-node";
 const SHUTDOWN_MS = 5_000;
-/** The SDK repeats its complaint at each export. */
 const REPEATED_AFTER_MS = 60_000;
-const COMPLAINTS_AT_MOST = 100;
 const COMPLAINT_CHARACTERS = 500;
 
 /** Not the process's: its command line may hold passwords. */
@@ -41,19 +39,16 @@ const reasonOf = (logged: string): string => {
   }
 };
 
-/** Logs the SDK's messages. Messages that differ only in numbers count as one, and appear once a minute. */
+/** Logs the SDK's messages, one a minute at most: it repeats its complaint at each export. */
 const logComplaints = (logger: Logger): void => {
-  const seen = new Map<string, number>();
+  let loggedAt = -Infinity;
   const complain = (...logged: unknown[]): void => {
     const parts = logged.map((part) => (typeof part === "string" ? reasonOf(part) : String(part)));
     const reason = parts.join(": ").slice(0, COMPLAINT_CHARACTERS);
     // It says "SDK will not be initialized", but only spans are switched off, as the operator asked.
     if (reason.startsWith('OTEL_TRACES_EXPORTER contains "none"')) return;
-    const key = reason.replaceAll(/\d+/g, "0");
-    const now = performance.now();
-    if (now - (seen.get(key) ?? -Infinity) < REPEATED_AFTER_MS) return;
-    if (seen.size === COMPLAINTS_AT_MOST) seen.clear();
-    seen.set(key, now);
+    if (performance.now() - loggedAt < REPEATED_AFTER_MS) return;
+    loggedAt = performance.now();
     // The active span is of any request.
     context.with(ROOT_CONTEXT, () => logger.warn({ reason }, "OpenTelemetry reports a problem"));
   };

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { fieldsWithoutContents } from "../../../src/platform/lib/contents.ts";
+import { errorFields } from "../../../src/platform/lib/contents.ts";
 import { leastOf, millisecondsOf } from "../../helpers/conditions.ts";
 
-const stackOf = (error: Error): string => (fieldsWithoutContents(error) as { stack: string }).stack;
+const stackOf = (error: Error): string =>
+  (errorFields(error, { contents: false, ofProject: false }) as { stack: string }).stack;
 
 test("stack lines that repeat the message are left out, even if they look like places in code", () => {
   const said = "    at secret (/home/secret.ts:1:1)";
