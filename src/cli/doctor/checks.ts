@@ -107,16 +107,9 @@ export const DATABASE_ADVICE =
   "Check that the database runs, and that the address, user and password in DATABASE_URL are right.";
 
 /** A pooler in transaction mode gives no session to a client. */
-export const checkSessions = (
-  url: string,
-  { databaseDirectUrl, databasePreparedStatements: preparedStatements }: Config,
-): Promise<Check> =>
+export const checkSessions = (url: string, { databaseDirectUrl }: Config): Promise<Check> =>
   tried("Sessions", "The server refuses to start. See docs/scaling.md about poolers.", async () => {
-    await assertSessions({
-      connectionString: url,
-      directConnectionString: databaseDirectUrl,
-      preparedStatements,
-    });
+    await assertSessions({ connectionString: url, directConnectionString: databaseDirectUrl });
     const by = databaseDirectUrl === undefined ? "DATABASE_URL" : "DATABASE_DIRECT_URL";
     return `connections of ${by} to ${databaseName(databaseDirectUrl ?? url)} are whole sessions`;
   });

@@ -7,13 +7,12 @@ import { statement } from "./statement.ts";
 
 /**
  * A pooler in transaction mode gives each transaction any free connection: LISTEN fails, locks stay on other
- * connections, and old poolers mix up prepared statements.
+ * connections.
  */
 interface DatabaseAddresses {
   connectionString: string;
   /** For LISTEN, the lock of a living process, and migrations. */
   directConnectionString: string | undefined;
-  preparedStatements: boolean;
 }
 
 const THROUGH_POOLER =
@@ -23,10 +22,6 @@ const DIRECT_THROUGH_POOLER =
   "DATABASE_DIRECT_URL leads through a pooler in transaction mode itself: it must be an address of the database past " +
   "any such pooler.";
 const OTHER_DATABASE = "DATABASE_DIRECT_URL leads to another database than DATABASE_URL.";
-const NO_PREPARED_STATEMENTS =
-  "DATABASE_URL leads through a pooler that doesn't know prepared statements: set DATABASE_PREPARED_STATEMENTS=false, " +
-  "or have the pooler know them (PgBouncer from 1.21 on does, with max_prepared_statements above 0).";
-
 /** PostgreSQL releases locks within milliseconds of a connection's end. Behind a pooler the locks stay. */
 const UNLOCKED_WITHIN_MS = 5_000;
 const RETRY_MS = 5;
@@ -64,23 +59,6 @@ const tryLock = async (
   return "not kept";
 };
 
-const FIND_PREPARED = statement(
-  { name: "text" },
-  (sql) => `select from pg_prepared_statements where name = ${sql.name}`,
-);
-
-/** A pooler with support renames statements. Without support, names of several clients collide on one connection. */
-const keepsNames = async (client: pg.Client): Promise<boolean> => {
-  const name = newId();
-  await client.query("begin");
-  await client.query({ name, text: "select 1" });
-  const { rowCount } = await client.query(FIND_PREPARED.compile({ name }));
-  const kept = rowCount !== 0;
-  if (kept) await client.query(`deallocate ${pg.escapeIdentifier(name)}`);
-  await client.query("commit");
-  return kept;
-};
-
 export const isSession = (connectionString: string): Promise<boolean> =>
   withProbe(
     connectionString,
@@ -92,7 +70,7 @@ export const isSession = (connectionString: string): Promise<boolean> =>
  * `connectionString` is unusable.
  */
 export const assertSessions = async (addresses: DatabaseAddresses): Promise<void> => {
-  const { connectionString, directConnectionString, preparedStatements } = addresses;
+  const { connectionString, directConnectionString } = addresses;
   if (directConnectionString === undefined) {
     if (!(await isSession(connectionString))) throw new StartError(THROUGH_POOLER);
     return;
@@ -104,7 +82,5 @@ export const assertSessions = async (addresses: DatabaseAddresses): Promise<void
     });
     if (direct === "not seen") throw new StartError(OTHER_DATABASE);
     if (direct === "not kept") throw new StartError(DIRECT_THROUGH_POOLER);
-    if (!preparedStatements || !(await keepsNames(client))) return;
-    if (!(await isSession(connectionString))) throw new StartError(NO_PREPARED_STATEMENTS);
   });
 };

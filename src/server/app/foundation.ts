@@ -7,7 +7,6 @@ import { createKeyRepository } from "../../access/keys/repository.ts";
 import { assertObjectStore } from "../../state/checkpoints/upkeep/objects.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
-import { logClockDifference } from "../../platform/database/clock.ts";
 import { openDatabase, type Queryable } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { assertEncryptionKeys, keepKeyNoted } from "../../platform/database/encryption-keys.ts";
@@ -95,8 +94,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   const { connectionString, development, logger, environment = {} } = parts;
   const processId = newId();
   const { databaseDirectUrl: directConnectionString, databaseSchema: schema } = config;
-  const { databasePreparedStatements: preparedStatements } = config;
-  await assertSessions({ connectionString, directConnectionString, preparedStatements });
+  await assertSessions({ connectionString, directConnectionString });
   const sessionConnectionString = directConnectionString ?? connectionString;
   await migrate(sessionConnectionString, { schema, logger });
   const objects = await openObjectStore(objectStoreOf(config));
@@ -107,13 +105,12 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
       schema,
       poolSize: planGraphProcesses(config).mainPoolSize,
       applicationName: "threadloom",
-      preparedStatements,
+      preparedStatements: config.databasePreparedStatements,
       encryption: encryptionOf(config),
       objects,
       logger,
     }),
   );
-  await logClockDifference(database, logger);
   await assertEncryptionKeys(database);
   await assertObjectStore(database);
   const notedKey = await keepKeyNoted(database, processId, logger);

@@ -96,14 +96,6 @@ describe.runIf(program !== undefined)(`a start behind a pooler${unless}`, () => 
     );
   });
 
-  test("is refused if the pooler doesn't support prepared statements and they are enabled", async () => {
-    const direct = await aDatabase();
-    const pooler = await aPooler(direct, { preparedStatements: false });
-    await expect(starting(pooler.connectionString, direct, true)).rejects.toThrow(
-      /^DATABASE_URL leads through a pooler that doesn't know prepared statements: set DATABASE_PREPARED_STATEMENTS=false/,
-    );
-  });
-
   test("ends its process with the message, and works once the direct connection is configured", async () => {
     const direct = await aDatabase();
     const pooler = await aPooler(direct);
