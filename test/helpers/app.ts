@@ -11,7 +11,6 @@ import { FIXTURE_GRAPHS, listeningLogger } from "./parts.ts";
 const TEST_CONFIG: Config = {
   graphConfigFile: FIXTURE_GRAPHS,
   projectKeys: {},
-  assistantConfigs: {},
   sourceSchemas: false,
   host: "127.0.0.1",
   port: 0,

@@ -55,25 +55,3 @@ describe("the JSON log of a start", () => {
     expect(open.map(({ level }) => level)).toEqual(Array<number>(warnings).fill(40));
   });
 });
-
-describe("LANGGRAPH_CONFIG", () => {
-  test("as JSON is the config of the graph's system assistant, which gets a new version if it changed", async () => {
-    const project = await aProject({ "langgraph.json": { graphs } });
-    const database = await freshDatabase();
-    onTestFinished(() => database.drop());
-    const start = async (config: unknown) => {
-      const server = await project.start([], {
-        DATABASE_URL: database.connectionString,
-        LANGGRAPH_CONFIG: JSON.stringify(config),
-      });
-      const api = apiOf({ url: await server.address() });
-      return { server, config: (await api.get<{ config: unknown }>("/assistants/process")).body.config };
-    };
-    const first = await start({ process: { recursion_limit: 50 } });
-    expect(first.config).toEqual({ recursion_limit: 50 });
-    expect(first.server.output()).not.toContain("have a new version");
-    const second = await start({ process: { recursion_limit: 51 } });
-    expect(second.config).toEqual({ recursion_limit: 51 });
-    expect(second.server.output()).toContain("have a new version");
-  });
-});

@@ -97,6 +97,7 @@ const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   REDIS_URI: "there is no Redis",
   LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
   BG_JOB_ISOLATED_LOOPS: "graphs run in processes of their own with --workers",
+  HTTP_MAX_REQUEST_BODY_BYTES: "set BODY_LIMIT_MB",
   LANGGRAPH_AES_LEGACY_KEY: "name the key in LANGGRAPH_AES_KEY, behind the new one",
 };
 

@@ -1,11 +1,5 @@
 import { z } from "zod";
 
-interface Translation {
-  expected: string;
-  /** Returns undefined if the value belongs to another option. The option's schema refuses an invalid value. */
-  translate(text: string): string | undefined;
-}
-
 export interface Option<Value> {
   flag?: string;
   /** One letter, as in `langgraphjs dev`. */
@@ -13,7 +7,6 @@ export interface Option<Value> {
   switch?: boolean;
   /** Environment variables. The first that is set counts. */
   environment: readonly string[];
-  translations?: Readonly<Record<string, Translation>>;
   default?: string;
   /** The end of the sentence "PORT must be …". */
   expected: string;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { ObjectStoreSetup } from "../database/object-store.ts";
 import { DEFAULT_SCHEMA, isSchemaName } from "../database/schema.ts";
-import { storableConfig } from "../domain/json-schemas.ts";
 import { parseKeys, type EncryptionSetup } from "../encryption/cipher.ts";
 import {
   BYTES_PER_MEGABYTE,
@@ -178,11 +177,14 @@ export const WEBHOOK_OPTIONS = {
   },
 } satisfies Options;
 
-const isJson = (value: string): boolean => value.trimStart().startsWith("{");
-
 const PYTHON_LEVELS = new Map([
   ["warning", "warn"],
   ["critical", "fatal"],
+]);
+
+const FORMATS_OF_LOG_JSON = new Map([
+  ["true", "json"],
+  ["false", "pretty"],
 ]);
 
 const TABLE = {
@@ -190,38 +192,9 @@ const TABLE = {
     flag: "config",
     shortFlag: "c",
     environment: ["LANGGRAPH_CONFIG"],
-    translations: {
-      LANGGRAPH_CONFIG: { expected: "a path", translate: (value) => (isJson(value) ? undefined : value) },
-    },
     default: "langgraph.json",
     ...text("a path"),
     description: "File that names the graphs.",
-  },
-  assistantConfigs: {
-    // The dev server puts JSON into this variable, which otherwise holds a path.
-    environment: ["LANGGRAPH_CONFIG"],
-    translations: {
-      LANGGRAPH_CONFIG: {
-        expected: 'a path, or JSON like {"agent": {"recursion_limit": 50}}',
-        translate: (value) => (isJson(value) ? value : undefined),
-      },
-    },
-    default: "{}",
-    expected: "JSON",
-    schema: z
-      .string()
-      .transform((json, context): unknown => {
-        try {
-          return JSON.parse(json);
-        } catch (error) {
-          context.addIssue({ code: "custom", message: (error as Error).message });
-          return z.NEVER;
-        }
-      })
-      .pipe(z.record(z.string(), storableConfig)),
-    description:
-      "As JSON: the config of each graph's own assistant, by graph id. A field context in it is the assistant's " +
-      "context. Overrides langgraph.json.",
   },
   sourceSchemas: {
     environment: ["SOURCE_SCHEMAS"],
@@ -301,13 +274,7 @@ const TABLE = {
       "names below it. *: any.",
   },
   bodyLimitBytes: {
-    environment: ["BODY_LIMIT_MB", "HTTP_MAX_REQUEST_BODY_BYTES"],
-    translations: {
-      HTTP_MAX_REQUEST_BODY_BYTES: {
-        expected: "a number of bytes from 1000 to 200000000",
-        translate: (bytes) => String(Number(bytes) / BYTES_PER_MEGABYTE),
-      },
-    },
+    environment: ["BODY_LIMIT_MB"],
     default: "16",
     expected: "a number of megabytes from 0.001 to 200", // a jsonb value may have 256 MB
     schema: z
@@ -338,13 +305,11 @@ const TABLE = {
   },
   logFormat: {
     environment: ["LOG_FORMAT", "LOG_JSON"],
-    translations: {
-      LOG_JSON: {
-        expected: "true or false",
-        translate: (json) => ({ true: "json", false: "pretty" })[json.toLowerCase()] ?? json,
-      },
-    },
-    ...oneOf(["pretty", "json"]),
+    expected: "pretty or json, or true or false for LOG_JSON of the hosted service",
+    schema: z
+      .string()
+      .transform((format) => FORMATS_OF_LOG_JSON.get(format.toLowerCase()) ?? format)
+      .pipe(z.enum(["pretty", "json"])),
     description: "pretty or json. Not set: pretty on a terminal and in threadloom dev, otherwise json.",
   },
 } satisfies Options;

@@ -21,30 +21,16 @@ export const mergeEnvironments = (...environments: readonly Environment[]): Reco
 const flagOf = ({ flag, environment }: Option<unknown>): string =>
   `--${flag ?? environment[0]?.toLowerCase().replaceAll("_", "-")}`;
 
-interface Given {
-  text: string | undefined;
-  value: string | undefined;
-  source: string;
-  expected: string;
-}
-
 /** A flag wins over the environment, and the environment over the default. An empty variable counts as not set. */
 const given = (
   option: Option<unknown>,
   flag: string | undefined,
   environment: Environment,
   flagName = flagOf(option),
-): Given => {
-  const { expected, default: usual } = option;
-  if (flag !== undefined) return { text: flag, value: flag, source: flagName, expected };
-  for (const source of option.environment) {
-    const text = environment[source] ?? "";
-    const translation = option.translations?.[source];
-    const value = translation === undefined ? text : translation.translate(text);
-    if (text !== "" && value !== undefined)
-      return { text, value, source, expected: translation?.expected ?? expected };
-  }
-  return { text: usual, value: usual, source: "", expected };
+): { value: string | undefined; source: string } => {
+  if (flag !== undefined) return { value: flag, source: flagName };
+  const source = option.environment.find((name) => (environment[name] ?? "") !== "");
+  return { value: source === undefined ? option.default : environment[source], source: source ?? "" };
 };
 
 /** parseConfig sets the two defaults that depend on other options. */
@@ -64,13 +50,13 @@ export const resolveOptions = <Name extends OptionName>(
 ): Resolved<Name> => {
   const entries = names.map((name) => {
     const option: Option<unknown> = OPTIONS[name];
-    const { text, value, source, expected } = given(option, flags[name], environment, flagNames[name]);
+    const { value, source } = given(option, flags[name], environment, flagNames[name]);
     if (value === undefined) return [name, undefined];
     const parsed = option.schema.safeParse(value);
     if (!parsed.success) {
-      const actual = option.secret ? "" : `, not '${text}'`;
+      const actual = option.secret ? "" : `, not '${value}'`;
       throw new (source.startsWith("--") ? UsageError : StartError)(
-        `${source} must be ${expected}${actual}.`,
+        `${source} must be ${option.expected}${actual}.`,
       );
     }
     return [name, Array.isArray(parsed.data) ? Object.freeze(parsed.data) : parsed.data];

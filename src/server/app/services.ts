@@ -52,7 +52,7 @@ export const createServices = async (
     deleteThreads: (caller, threadIds) => threads.upkeep.deleteMany(caller, threadIds),
   });
   const ensureSystemAssistants = async (entries: readonly GraphEntry[]): Promise<void> => {
-    const defaults = assistantDefaults(entries, config.assistantConfigs);
+    const defaults = assistantDefaults(entries);
     const revised = await assistants.ensureOfGraphs(THE_SERVER, graphs.ids, defaults);
     if (revised.length === 0) return;
     const text =

@@ -9,31 +9,27 @@ describe("the config, the context and the questions of a graph in langgraph.json
       await aFile("langgraph.json", JSON.stringify({ graphs: { agent: { path: "a:b", ...graph } } })),
     );
 
-  it("are those of its system assistant; LANGGRAPH_CONFIG overrides them, field by field", async () => {
+  it("are those of its system assistant", async () => {
     const { entries, warning } = await read({
       config: { recursion_limit: 9, tags: ["a"] },
       context: { a: 1, b: 2 },
     });
     expect(warning).toBeUndefined();
-    expect(assistantDefaults(entries, {})).toEqual({
+    expect(assistantDefaults(entries)).toEqual({
       agent: { config: { recursion_limit: 9, tags: ["a"] }, context: { a: 1, b: 2 }, starters: [] },
-    });
-    const configs = { agent: { recursion_limit: 10, context: { b: 3 } } };
-    expect(assistantDefaults(entries, configs)).toEqual({
-      agent: { config: { recursion_limit: 10, tags: ["a"] }, context: { a: 1, b: 3 }, starters: [] },
     });
   });
 
   it("has questions to begin with", async () => {
     const { entries, warning } = await read({ starters: ["What is new?"] });
     expect(warning).toBeUndefined();
-    expect(assistantDefaults(entries, {})["agent"]?.starters).toEqual(["What is new?"]);
+    expect(assistantDefaults(entries)["agent"]?.starters).toEqual(["What is new?"]);
   });
 
-  it("are empty if neither sets them, whatever the graph's name", async () => {
+  it("are empty if the file has none, whatever the graph's name", async () => {
     const entries = [{ id: "constructor" }, ...(await read({})).entries];
     const nothing = { config: {}, context: {}, starters: [] };
-    expect(assistantDefaults(entries, {})).toEqual({ constructor: nothing, agent: nothing });
+    expect(assistantDefaults(entries)).toEqual({ constructor: nothing, agent: nothing });
   });
 
   it.each([

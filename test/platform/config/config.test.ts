@@ -65,7 +65,6 @@ describe("values", () => {
     ["BG_JOB_TIMEOUT_SECS", "60", { runTimeoutSeconds: 60 }],
     ["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", "180", { shutdownGraceSeconds: 180 }],
     ["RESUMABLE_STREAM_TTL_SECONDS", "120", { eventRetentionSeconds: 120 }],
-    ["HTTP_MAX_REQUEST_BODY_BYTES", "26214400", { bodyLimitBytes: 26_214_400 }],
     ["LOG_JSON", "true", { logFormat: "json" }],
     ["LOG_JSON", "false", { logFormat: "pretty" }],
     ["LOG_LEVEL", "WARNING", { logLevel: "warn" }],
@@ -74,29 +73,8 @@ describe("values", () => {
     expect(parse([], { [name]: value })).toMatchObject(expected);
   });
 
-  test("LANGGRAPH_CONFIG is a path, or the dev server's JSON of configurations by graph", () => {
-    const json = ' {"agent": {"recursion_limit": 50, "configurable": {"tenant": "a"}}, "constructor": {}}';
-    expect(parse([], { LANGGRAPH_CONFIG: json })).toMatchObject({
-      graphConfigFile: "langgraph.json",
-      assistantConfigs: { agent: { recursion_limit: 50, configurable: { tenant: "a" } } },
-    });
-    expect(parse(["--config", "other.json"], { LANGGRAPH_CONFIG: json })).toMatchObject({
-      graphConfigFile: "other.json",
-      assistantConfigs: { agent: { recursion_limit: 50 } },
-    });
-    expect(parse([], { LANGGRAPH_CONFIG: "deploy/langgraph.json" })).toMatchObject({
-      graphConfigFile: "deploy/langgraph.json",
-      assistantConfigs: {},
-    });
-    expect(graphConfigFileOf({ LANGGRAPH_CONFIG: json })).toBe("langgraph.json");
-    expect(graphConfigFileOf({ LANGGRAPH_CONFIG: "a.json" })).toBe("a.json");
-  });
-
   test("the server's own name overrides the hosted server's", () => {
     expect(parse([], { MAX_ATTEMPTS: "2", BG_JOB_MAX_RETRIES: "5" }).maxAttempts).toBe(2);
-    expect(parse([], { BODY_LIMIT_MB: "2", HTTP_MAX_REQUEST_BODY_BYTES: "5000" }).bodyLimitBytes).toBe(
-      2_000_000,
-    );
   });
 
   test("the log is pretty on a terminal and JSON elsewhere, unless LOG_FORMAT is set", () => {
@@ -132,19 +110,7 @@ describe("refusals", () => {
     [["--prot", "80"], {}, "unknown option '--prot'\n(Did you mean --port?)"],
     [["--foo"], {}, "unknown option '--foo'"],
     [["serve"], {}, "too many arguments"],
-    [
-      [],
-      { HTTP_MAX_REQUEST_BODY_BYTES: "much" },
-      "HTTP_MAX_REQUEST_BODY_BYTES must be a number of bytes from 1000 to 200000000, not 'much'.",
-    ],
-    [[], { LANGGRAPH_CONFIG: "{agent" }, "LANGGRAPH_CONFIG must be a path, or JSON like {"],
-    [[], { LANGGRAPH_CONFIG: '{"agent": 3}' }, "LANGGRAPH_CONFIG must be a path, or JSON like {"],
-    [
-      [],
-      { LANGGRAPH_CONFIG: '{"agent": {"recursion_limit": "x"}}' },
-      "LANGGRAPH_CONFIG must be a path, or JSON",
-    ],
-    [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be true or false, not 'perhaps'."],
+    [[], { LOG_JSON: "perhaps" }, "LOG_JSON must be pretty or json, or true or false"],
   ])("%j %j is refused", (argv, environment, message) => {
     expect(() => parse(argv, environment as Record<string, string>)).toThrow(message);
   });
