@@ -1,6 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { apiOf } from "../helpers/api.ts";
-import { freshDatabase } from "../helpers/database.ts";
+import { describe, expect, test } from "vitest";
 import { aProject, fixture, logOf } from "../helpers/project.ts";
 
 const graphs = { process: `${fixture("process.ts")}:graph` };

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import { sqlState, StartError } from "../domain/errors.ts";
 import { newId } from "../lib/ids.ts";
 import { withProbe } from "./probe.ts";

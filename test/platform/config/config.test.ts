@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { environmentWarning } from "../../../src/cli/start/starting.ts";
 import { assertMayListen, type Config, isExposed, parseConfig } from "../../../src/platform/config/config.ts";
-import { graphConfigFileOf, mergeEnvironments } from "../../../src/platform/config/resolve.ts";
+import { mergeEnvironments } from "../../../src/platform/config/resolve.ts";
 import { flagsIn } from "../../helpers/flags.ts";
 
 const KEY = "0123456789abcdef0123456789abcdef";
