@@ -1,9 +1,7 @@
 import { EventType } from "@ag-ui/core";
-import type { FastifyReply } from "fastify";
 import {
   deliver,
   type DeliveryAccess,
-  type EventSink,
   inPieces,
   lossOf,
   type SentEvent,
@@ -32,28 +30,6 @@ function* asServerSentEvents(events: readonly SentEvent[]): Generator<string> {
   }
   if (frames !== "") yield frames;
 }
-
-function* pieces(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let start = 0; start < bytes.length; start += WRITE_CHARACTERS)
-    yield bytes.subarray(start, start + WRITE_CHARACTERS);
-}
-
-const MEDIA_TYPE = "application/vnd.ag-ui.event+proto";
-
-/** The form that the client accepts: server-sent events, or the protocol's binary form if it is named. */
-const createAgUiStream = async (reply: FastifyReply): Promise<EventSink> => {
-  const { accept } = reply.request.headers;
-  if (accept?.includes(MEDIA_TYPE) !== true) return createStream(reply, { writesOf: asServerSentEvents });
-  const { EventEncoder } = await import("@ag-ui/encoder");
-  const encoder = new EventEncoder({ accept });
-  if (encoder.getContentType() !== MEDIA_TYPE) return createStream(reply, { writesOf: asServerSentEvents });
-  return createStream(reply, {
-    contentType: MEDIA_TYPE,
-    *writesOf(events) {
-      for (const { data } of events) yield* pieces(encoder.encodeBinary(JSON.parse(data) as never));
-    },
-  });
-};
 
 /** Sent to a client that loses its access while the stream is open. */
 const closingEvent: NonNullable<DeliveryAccess["closingEvent"]> = (reason) => {
@@ -111,7 +87,6 @@ export const createAgUiRoutes =
         );
         const { reader, selector, created } = opened;
         try {
-          const sink = await createAgUiStream(reply);
           request.releaseBody();
           if (selector !== undefined)
             void reply.header(
@@ -123,7 +98,7 @@ export const createAgUiRoutes =
             request.log.error({ err: error, run_id: selector?.runId }, "a stream of AG-UI was cut off");
           const end = await deliver(
             reader,
-            sink,
+            createStream(reply, { writesOf: asServerSentEvents }),
             onFault,
             access && { signal: access.signal, closingEvent },
           ).finally(() => access?.release());

@@ -12,7 +12,7 @@ import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 import { type CallEvent, picked, type Interrupt, type Outcome } from "../calls/outcome.ts";
 import { speaksOne } from "./schemas.ts";
 import { roleOf, toAgUiMessages } from "./messages.ts";
-import { createOpenMessages, createPageMessages } from "./open-messages.ts";
+import { createOpenMessages, createPageSnapshots } from "./open-messages.ts";
 import { createHash } from "node:crypto";
 
 /** Undefined if the graph keeps something else under this name. */
@@ -69,7 +69,7 @@ export interface TranslationParts {
 export const createTranslation = (asked: Asked, { slicer, outputKeys }: TranslationParts) => {
   const { threadId, runId, parentRunId } = asked;
   const isOne = speaksOne(asked);
-  const page = createPageMessages(asked.messages);
+  const snapshotsOf = createPageSnapshots(asked.messages);
   let messages = createOpenMessages();
   let changes: ReturnType<typeof createStateChanges> | undefined;
   /** Names of nodes by their tasks. */
@@ -111,7 +111,7 @@ export const createTranslation = (asked: Asked, { slicer, outputKeys }: Translat
     const state: Event = { type: EventType.STATE_SNAPSHOT, snapshot: stateOf(values, outputKeys) };
     const kept = messagesIn(values);
     if (kept === undefined) return [state];
-    return [state, ...page.snapshots(await toAgUiMessages(kept, slicer))];
+    return [state, ...snapshotsOf(await toAgUiMessages(kept, slicer))];
   };
 
   /** The first state of an attempt is what the client begins with; later ones are changes. */
@@ -172,7 +172,7 @@ export const createTranslation = (asked: Asked, { slicer, outputKeys }: Translat
         case "messages": {
           const [message, metadata] = Array.isArray(data) ? data : [];
           return isJsonObject(message)
-            ? page.noted(messages.add([message, isJsonObject(metadata) ? metadata : {}]))
+            ? [...messages.add([message, isJsonObject(metadata) ? metadata : {}])]
             : [];
         }
         case "steps": {

@@ -174,31 +174,6 @@ describe("a request that is not valid", () => {
   });
 });
 
-test("a client that asks for the binary form gets it", async () => {
-  class BinaryAgent extends HttpAgent {
-    protected override requestInit(input: Parameters<HttpAgent["run"]>[0]): RequestInit {
-      const init = super.requestInit(input);
-      return { ...init, headers: { ...init.headers, Accept: "application/vnd.ag-ui.event+proto" } };
-    }
-  }
-  const types: string[] = [];
-  let contentType: string | null = null;
-  const agent = new BinaryAgent({
-    url: `${url}/agui/agent`,
-    fetch: async (...request) => {
-      const answer = await fetch(...request);
-      contentType = answer.headers.get("content-type");
-      return answer;
-    },
-  });
-  agent.addMessage({ id: randomUUID(), role: "user", content: "What is the weather in Paris?" });
-  await agent.runAgent({}, { onEvent: ({ event }) => void types.push(event.type) });
-  expect(contentType).toBe("application/vnd.ag-ui.event+proto");
-  const plain = aFront(url, "agent");
-  expect(types).toEqual(typesOf(await plain.run({ say: "What is the weather in Paris?" })));
-  expect(agent.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
-});
-
 test("http.disable_agui removes the routes", async () => {
   const server = await startTestServer({
     graphConfigFile: fileURLToPath(new URL("./disabled/langgraph.json", import.meta.url)),
