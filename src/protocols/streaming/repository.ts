@@ -1,7 +1,6 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
-import { firstSeqOf } from "../../engine/events/event-ids.ts";
 import type { RunStatus, ThreadStatus } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import type { Authorize } from "../../access/authorize.ts";
@@ -118,13 +117,6 @@ const REPLAY_START = statement(
 where bytes <= ${sql.bytesAtMost} or place = 1`,
 );
 
-/** Index: run_events_pkey. */
-const FIRST_SEQ = statement(
-  { threadId: "uuid", runId: "uuid", from: "bigint", before: "bigint" },
-  (sql) => `select thread_seq::float8 as seq from threadloom.run_events
-  where thread_id = ${sql.threadId} and run_id = ${sql.runId} and seq >= ${sql.from} and seq < ${sql.before} order by seq limit 1`,
-);
-
 export const createStreamingRepository = (database: Database) => ({
   async exists(visibility: Visibility<"threads">, threadId: string): Promise<boolean> {
     return (await EXISTS.query(database, { threadId, visible: visibility.on("metadata") })).length > 0;
@@ -167,16 +159,6 @@ export const createStreamingRepository = (database: Database) => ({
   async replayStart(threadId: string, bytesAtMost: number): Promise<number | undefined> {
     const [row] = await REPLAY_START.query<{ first: number | null }>(database, { threadId, bytesAtMost });
     return row?.first ?? undefined;
-  },
-
-  async firstSeq(threadId: string, runId: string, attempt: number): Promise<number | undefined> {
-    const [row] = await FIRST_SEQ.query<{ seq: number | null }>(database, {
-      threadId,
-      runId,
-      from: firstSeqOf(attempt),
-      before: firstSeqOf(attempt + 1),
-    });
-    return row?.seq ?? undefined;
   },
 });
 

@@ -18,7 +18,7 @@ import {
   threadStreamQuery,
   type ThreadStreamMode,
 } from "./schemas.ts";
-import { createsRun } from "./commands/runs.ts";
+import { createsRun, isForHttp } from "./commands.ts";
 import { mergeReaders } from "./reading/merged-reader.ts";
 import type { StreamingService } from "./service.ts";
 import { serveSession } from "./sockets/session.ts";
@@ -46,7 +46,7 @@ const commandRoutes =
       },
       async (request, reply) => {
         if (createsRun(request.body)) request.spend("runs");
-        return await service.commands.overHttp(
+        return await service.command(
           {
             caller: request.caller,
             threadId: request.params.thread_id,
@@ -59,6 +59,7 @@ const commandRoutes =
             signal: callerGone(reply.raw),
           },
           request.body,
+          isForHttp,
         );
       },
     );
@@ -83,13 +84,17 @@ const streamRoutes =
         },
       },
       async (request, reply) => {
-        const { "last-event-id": lastEventId } = request.headers;
+        const { "last-event-id": id = "" } = request.headers;
+        const since = request.body.since ?? (/^\d{1,16}$/.test(String(id)) ? Number(id) : undefined);
         const readAccess = await service.reading.openAccess(request.caller, request.params.thread_id);
-        const reader = await service.reading.read(readAccess, request.body, {
-          hasFlushed: () => reply.raw.writableLength === 0,
-          userAgent: request.headers["user-agent"],
-          lastEventId: typeof lastEventId === "string" && lastEventId !== "" ? lastEventId : undefined,
-        });
+        const reader = await service.reading.read(
+          readAccess,
+          { ...request.body, since },
+          {
+            hasFlushed: () => reply.raw.writableLength === 0,
+            userAgent: request.headers["user-agent"],
+          },
+        );
         request.releaseBody();
         const merged = mergeReaders();
         merged.add(reader);

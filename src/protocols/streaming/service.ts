@@ -7,9 +7,7 @@ import type { EventLog } from "../../engine/events/log.ts";
 import { createTurns } from "../../engine/events/turns.ts";
 import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
-import { createRunCommands } from "./commands/runs.ts";
-import { createCommandService } from "./commands/service.ts";
-import { createStateCommands } from "./commands/states.ts";
+import { createCommandService } from "./commands.ts";
 import { createThreadStreamService } from "./joining/service.ts";
 import { createReadingService } from "./reading/service.ts";
 import { createStreamingRepository } from "./repository.ts";
@@ -31,10 +29,7 @@ export const createStreamingService = (parts: StreamingServiceParts) => {
   const reading = createReadingService(parts.authorize, repository, parts.hub, parts.signals);
   const sockets = new Set<() => Promise<void>>();
   return {
-    commands: createCommandService(
-      createRunCommands(parts.authorize, repository, parts.runs.creation),
-      createStateCommands(parts.authorize, repository, parts.eventLog, parts.threads.states),
-    ),
+    command: createCommandService({ ...parts, ...parts.runs, ...parts.threads, repository }),
     reading,
     readRoom: parts.readRoom,
     /**

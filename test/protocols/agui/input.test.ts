@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { HttpAgent } from "@ag-ui/client";
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../helpers/api.ts";
 import { startTestServer } from "../../helpers/app.ts";

@@ -132,19 +132,12 @@ test("a run continues with its next attempt when its server is killed, and its r
     expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
     const ids = stream.seen.map(({ event_id: id }) => id);
     expect(ids).toHaveLength(new Set(ids).size);
-    // Each attempt begins once; a client that names the second beginning receives only what came after.
+    // Each attempt begins once.
     const beginnings = stream.seen.filter(isRoot("running"));
     expect(beginnings.map(({ event_id: id }) => id)).toEqual([
       `synth:${runId}:running`,
       `synth:${runId}:running:2`,
     ]);
-    const named = { "last-event-id": beginnings[1]?.event_id ?? "" };
-    const resumed = await openFrames(answering.url, threadId, { channels: EVERYTHING }, named);
-    streams.push(resumed);
-    await resumed.until(isRoot("completed"));
-    expect(placed(resumed.seen)).toEqual(
-      placed(stream.seen.filter(({ seq }) => seq > (beginnings[1]?.seq ?? 0))),
-    );
   } finally {
     for (const stream of streams.splice(0)) stream.close();
     await workers.end();

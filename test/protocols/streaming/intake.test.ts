@@ -35,11 +35,9 @@ const aSession = async (result: JsonObject = {}) => {
   const answers: (() => void)[] = [];
   const readRoom = createReadRoom(1_000_000);
   const service = {
-    commands: {
-      overSocket: async () => {
-        await new Promise<void>((resolve) => answers.push(resolve));
-        return { type: "success", id: 1, result };
-      },
+    command: async () => {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return { type: "success", id: 1, result };
     },
     addSocket: () => () => undefined,
     readRoom,

@@ -134,6 +134,7 @@ describe("a reconnecting client", () => {
       const rest = first.seen.slice(index + 1);
       const ids = rest.map((frame) => [frame.seq, frame.event_id]);
       expect(again.seen.map((frame) => [frame.seq, frame.event_id])).toEqual(ids);
+      if (id.startsWith("synth:")) continue;
       const named = await open(threadId, undefined, { "last-event-id": id });
       await named.until(({ event_id }) => event_id === first.seen.at(-1)?.event_id);
       expect(named.seen.map((frame) => [frame.seq, frame.event_id])).toEqual(ids);

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { beforeTurn, turnOf } from "../../../engine/events/event-ids.ts";
 import type { StreamingRepository } from "../repository.ts";
-import { attemptRunning, END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
+import { END_EVENTS_AT_MOST, lastSeqOf } from "./ends.ts";
 
 /** A client opens its connection for data within this time after its run began. */
 const OPENED_WITHIN_MS = 2_000;
@@ -195,59 +195,33 @@ export const beforeTurnBegan = (opening: Opening, turn: number): Opening =>
 /** For a client that names no event. */
 const REPLAYED_BYTES = 2 * 1024 * 1024;
 
-const SYNTHESIZED = /^synth:([0-9a-f-]{36}):(.+)$/;
-
 /**
  * The rule of the replay: docs/decisions/027-replay-and-ends-of-event-streaming.md. Every replica gives the same
  * replay, without memory.
  */
-export const createOpenings = (repository: StreamingRepository) => {
-  const afterSeq = async (threadId: string, since: number): Promise<Opening> => {
-    const newest = await repository.newestRun(threadId);
+export const openingOf = async (
+  repository: StreamingRepository,
+  threadId: string,
+  since: number | undefined,
+): Promise<Opening> => {
+  const newest = await repository.newestRun(threadId);
+  const waitingRunId = newest?.waits ? newest.runId : undefined;
+  if (since !== undefined) {
     const last = lastSeqOf(turnOf(since));
     // The interrupts are among the run's events, so these are read again.
     const isWithinEnd = since < last && since > last - END_EVENTS_AT_MOST;
-    const after = isWithinEnd ? beforeTurn(turnOf(since)) : since;
-    return { ...NOTHING_YET, after, since, waitingRunId: newest?.waits ? newest.runId : undefined };
-  };
-
+    return { ...NOTHING_YET, after: isWithinEnd ? beforeTurn(turnOf(since)) : since, since, waitingRunId };
+  }
+  const first = await repository.replayStart(threadId, REPLAYED_BYTES);
+  const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
+  const isSent = isOver && newest.unfinished === 0;
   return {
-    afterSeq,
-
-    async afterEvent(threadId: string, eventId: string): Promise<Opening | undefined> {
-      if (/^\d{1,16}$/.test(eventId)) return await afterSeq(threadId, Number(eventId));
-      const [, runId, what] = SYNTHESIZED.exec(eventId) ?? [];
-      if (runId === undefined || what === undefined) return undefined;
-      const attempt = attemptRunning(what);
-      if (attempt !== undefined) {
-        const first = await repository.firstSeq(threadId, runId, attempt);
-        return first === undefined ? undefined : await afterSeq(threadId, first);
-      }
-      const row = await repository.ended(threadId, runId);
-      if (row === undefined) return undefined;
-      const last = lastSeqOf(row.turn);
-      // Events before these may be sent twice; clients detect duplicates by the ids.
-      const isLast = what === "completed" || what === "failed";
-      return await afterSeq(threadId, isLast ? last : last - END_EVENTS_AT_MOST + 1);
-    },
-
-    async fromBeginning(threadId: string): Promise<Opening> {
-      const [newest, first] = await Promise.all([
-        repository.newestRun(threadId),
-        repository.replayStart(threadId, REPLAYED_BYTES),
-      ]);
-      const isOver = newest !== undefined && newest.status !== "pending" && newest.status !== "running";
-      // An unfinished run's end is still to come.
-      const endedTurn = newest === undefined ? 0 : isOver ? newest.lastTurn : newest.turn - 1;
-      const isSent = isOver && newest.unfinished === 0;
-      return {
-        after: first === undefined ? Math.max(0, beforeTurn(newest?.turn ?? 0)) : first - 1,
-        since: 0,
-        endedTurn,
-        newestTurn: isSent ? newest.turn : undefined,
-        hasEndedJustNow: isSent && newest.endedAgo < JUST_NOW_MS,
-        waitingRunId: newest?.waits ? newest.runId : undefined,
-      };
-    },
+    after: first === undefined ? Math.max(0, beforeTurn(newest?.turn ?? 0)) : first - 1,
+    since: 0,
+    // An unfinished run's end is still to come.
+    endedTurn: newest === undefined ? 0 : isOver ? newest.lastTurn : newest.turn - 1,
+    newestTurn: isSent ? newest.turn : undefined,
+    hasEndedJustNow: isSent && newest.endedAgo < JUST_NOW_MS,
+    waitingRunId,
   };
 };

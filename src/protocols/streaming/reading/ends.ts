@@ -29,18 +29,9 @@ export interface EndedRun {
 /** SDKs (1.12.9 and later) read the run's id from such an id. */
 const synthesizedId = (runId: string, what: string): string => `synth:${runId}:${what}`;
 
-const RUNNING = "running";
-
 /** One id per attempt, because clients drop events with a known id, whatever their `seq`. */
 export const runningId = (runId: string, attempt: number): string =>
-  synthesizedId(runId, attempt === 1 ? RUNNING : `${RUNNING}:${attempt}`);
-
-export const attemptRunning = (what: string): number | undefined => {
-  const [name, attempt = "1", ...more] = what.split(":");
-  return name === RUNNING && more.length === 0 && /^[1-9]\d{0,6}$/.test(attempt)
-    ? Number(attempt)
-    : undefined;
-};
+  synthesizedId(runId, attempt === 1 ? "running" : `running:${attempt}`);
 
 export const lastSeqOf = (turn: number): number => beforeTurn(turn + 1);
 

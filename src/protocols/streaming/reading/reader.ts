@@ -16,14 +16,6 @@ import type { Sent, SubscriptionReader } from "./merged-reader.ts";
 /** A replayed end waits this long for the client to start a run. */
 const RUN_STARTED_WITHIN_MS = 1_000;
 
-interface EndPublisherParts {
-  filter: EventFilter;
-  place: Place;
-  ahead(): Promise<void>;
-  newestRun(): Promise<NewestRun | undefined>;
-  signal: AbortSignal;
-}
-
 /** Whether the run's end is replayed to readers of data. */
 const isSentAgain = (turn: number, { endedTurn, newestTurn }: Opening): boolean =>
   newestTurn !== undefined && turn >= newestTurn && turn <= endedTurn;
@@ -31,44 +23,6 @@ const isSentAgain = (turn: number, { endedTurn, newestTurn }: Opening): boolean 
 /** Whether the run's beginning and end are sent; its data are always sent. */
 const isSent = (turn: number, opening: Opening, { isWatcher }: Pick<EventFilter, "isWatcher">): boolean =>
   turn > opening.endedTurn || (!isWatcher && isSentAgain(turn, opening));
-
-/** See docs/decisions/027 and 040. */
-const createEndPublisher = ({ filter, place, ahead, newestRun, signal }: EndPublisherParts) => {
-  const of = (run: EndedRun, opening: Opening): ThreadEvent[] => {
-    const waits = run.interrupts !== undefined && run.interrupts.length > 0;
-    // A watcher would take an earlier run's end for its own run's. A waiting interrupt is sent anyway.
-    if (!isSent(run.turn, opening, filter) && !(run.runId === opening.waitingRunId && waits)) return [];
-    return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
-  };
-
-  /** Whether another run was created, or begins within `RUN_STARTED_WITHIN_MS`. */
-  const isFollowed = async (turn: number, opening: Opening): Promise<boolean> => {
-    if (opening.hasEndedJustNow && place.awaitsEnd(turn)) return false;
-    await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
-    const newest = await newestRun();
-    return newest === undefined || newest.turn !== opening.newestTurn || newest.unfinished > 0;
-  };
-
-  /**
-   * The JavaScript SDK subscribes before it starts a run and takes the first end for that run's. So an earlier run's
-   * end waits for a new run; waiting interrupts are sent at once.
-   */
-  async function* publish(run: EndedRun, opening: Opening): AsyncGenerator<ThreadEvent[], void, undefined> {
-    let events = of(run, opening);
-    const questions = events.filter(({ method }) => method === "input.requested");
-    if (questions.length > 0 && run.turn > opening.endedTurn) await place.whenDataTaken(run.turn, signal);
-    if (isSentAgain(run.turn, opening) && events.length > 0 && !filter.isWatcher) {
-      if (questions.length > 0) yield questions;
-      events = (await isFollowed(run.turn, opening)) ? [] : events.slice(questions.length);
-    }
-    if (events.length > 0) place.endSent(run.turn);
-    yield events;
-  }
-
-  return { of, publish };
-};
-
-type EndPublisher = ReturnType<typeof createEndPublisher>;
 
 /** The same as for readers of runs. */
 const PATIENCE_MS = 60_000;
@@ -120,6 +74,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const { threadId, filter, hub, repository, audiences, open, untilSeen, hasFlushed } = options;
   const closing = new AbortController();
   const openedAt = performance.now();
+  const { signal } = closing;
   let place: Place | undefined;
   let thread: ThreadReader | undefined;
   /** The current run's interrupts. */
@@ -129,7 +84,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
 
   /** Retries while the database is away. */
   const patiently = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
-    await retryPassing(ask, { forMs: PATIENCE_MS, isWanted: () => !closing.signal.aborted });
+    await retryPassing(ask, { forMs: PATIENCE_MS, isWanted: () => !signal.aborted });
   const rowOf = (runId: string): Promise<EndedRow | undefined> =>
     patiently(() => repository.ended(threadId, runId));
 
@@ -139,17 +94,42 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
     // The consumer throws the failure.
     await upcoming?.catch(() => undefined);
   };
-  const endsFrom = (taken: Place): EndPublisher =>
-    createEndPublisher({
-      filter,
-      place: taken,
-      ahead,
-      newestRun: () => patiently(() => repository.newestRun(threadId)),
-      signal: closing.signal,
-    });
 
-  const wanted = (events: readonly ThreadEvent[]): ThreadEvent[] =>
-    events.filter((event) => filter.matches(event));
+  /** See docs/decisions/027 and 040. */
+  const endsOf = (run: EndedRun, opening: Opening): ThreadEvent[] => {
+    const waits = run.interrupts !== undefined && run.interrupts.length > 0;
+    // A watcher would take an earlier run's end for its own run's. A waiting interrupt is sent anyway.
+    if (!isSent(run.turn, opening, filter) && !(run.runId === opening.waitingRunId && waits)) return [];
+    return endEventsOf(run).filter((event) => event.seq > opening.since && filter.matches(event));
+  };
+
+  /** Whether another run was created, or begins within `RUN_STARTED_WITHIN_MS`. */
+  const isFollowed = async (turn: number, opening: Opening, { awaitsEnd }: Place): Promise<boolean> => {
+    if (opening.hasEndedJustNow && awaitsEnd(turn)) return false;
+    await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
+    const newest = await patiently(() => repository.newestRun(threadId));
+    return newest === undefined || newest.turn !== opening.newestTurn || newest.unfinished > 0;
+  };
+
+  /**
+   * The JavaScript SDK subscribes before it starts a run and takes the first end for that run's. So an earlier run's
+   * end waits for a new run; waiting interrupts are sent at once.
+   */
+  async function* publishEnd(
+    run: EndedRun,
+    opening: Opening,
+    place: Place,
+  ): AsyncGenerator<ThreadEvent[], void> {
+    let events = endsOf(run, opening);
+    const questions = events.filter(({ method }) => method === "input.requested");
+    if (questions.length > 0 && run.turn > opening.endedTurn) await place.whenDataTaken(run.turn, signal);
+    if (isSentAgain(run.turn, opening) && events.length > 0 && !filter.isWatcher) {
+      if (questions.length > 0) yield questions;
+      events = (await isFollowed(run.turn, opening, place)) ? [] : events.slice(questions.length);
+    }
+    if (events.length > 0) place.endSent(run.turn);
+    yield events;
+  }
 
   const ownEventsOf = ({ runId, run, events }: ThreadEvents, opening: Opening): ThreadEvent[] => {
     const sent: ThreadEvent[] = [];
@@ -161,9 +141,9 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       if (threadSeq <= opening.since) continue;
       if (event.event === "metadata" && !isSent(turnOf(threadSeq), opening, filter)) continue;
       const made = toThreadEvent(run, event);
-      if (made !== undefined) sent.push(made);
+      if (made !== undefined && filter.matches(made)) sent.push(made);
     }
-    return wanted(sent);
+    return sent;
   };
 
   const endOf = async ({ runId, run }: ThreadEvents): Promise<EndedRun> => {
@@ -181,20 +161,18 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   const endOfGone = async (
     run: BegunRun | undefined,
     opening: Opening,
-    ends: EndPublisher,
   ): Promise<ThreadEvent[] | undefined> => {
     if (run === undefined || (await rowOf(run.runId)) !== undefined) return undefined;
-    return ends.of(endedRun(run, undefined), opening);
+    return endsOf(endedRun(run, undefined), opening);
   };
 
   async function* read(): AsyncGenerator<Sent, "ended" | "lost", undefined> {
-    await patiently(() => untilSeen(closing.signal));
-    if (closing.signal.aborted) return "ended";
+    await patiently(() => untilSeen(signal));
+    if (signal.aborted) return "ended";
     // A reader without access would delay the thread's other connections.
     place = audiences.join(threadId, { isWatcher: filter.isWatcher, hasFlushed, openedAt });
-    const ends = endsFrom(place);
     let opening = await patiently(open);
-    if (closing.signal.aborted) return "ended";
+    if (signal.aborted) return "ended";
     thread = hub.readThread(threadId, opening.after, "protocol", {
       endedRunId: opening.waitingRunId,
       caller: options.caller,
@@ -211,7 +189,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       const news: Awaited<ReturnType<ThreadReader["next"]>> = await (upcoming ?? thread.next());
       upcoming = undefined;
       if (news === "lost") {
-        const end = await endOfGone(current, opening, ends);
+        const end = await endOfGone(current, opening);
         if (end === undefined || current === undefined) return news;
         // A cut loses data that is being written, so this connection goes on.
         thread.skip();
@@ -233,7 +211,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
       }
       current = news.run;
       if (news.isOver) {
-        for await (const events of ends.publish(await endOf(news), opening)) yield sent(events, -1);
+        for await (const events of publishEnd(await endOf(news), opening, place)) yield sent(events, -1);
         yield sent([], lastSeqOf(news.run.turn));
       } else yield sent(ownEventsOf(news, opening), news.events.at(-1)?.threadSeq ?? 0);
     }
@@ -246,7 +224,7 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
         return (await reading.next()).value;
       } catch (error) {
         // After `close`, nobody receives the error.
-        if (closing.signal.aborted) return "ended";
+        if (signal.aborted) return "ended";
         throw error;
       }
     },

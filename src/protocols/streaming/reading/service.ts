@@ -5,7 +5,7 @@ import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { EventStream } from "../schemas.ts";
-import { beforeTurnBegan, createAudiences, createOpenings, type Opening } from "./connections.ts";
+import { beforeTurnBegan, createAudiences, openingOf } from "./connections.ts";
 import { createFilter } from "./frames.ts";
 import type { SubscriptionReader } from "./merged-reader.ts";
 import { readSubscription } from "./reader.ts";
@@ -62,15 +62,7 @@ export const createReadingService = (
   signals: Pick<Signals, "subscribeToThread">,
 ) => {
   const audiences = createAudiences();
-  const openings = createOpenings(repository);
   const readers = new Set<SubscriptionReader>();
-
-  const openingOf = async (threadId: string, since: number | string | undefined): Promise<Opening> => {
-    if (typeof since === "number") return await openings.afterSeq(threadId, since);
-    const named = since === undefined ? undefined : await openings.afterEvent(threadId, since);
-    if (named !== undefined) return named;
-    return await openings.fromBeginning(threadId);
-  };
 
   return {
     /** The number of open subscriptions. */
@@ -80,26 +72,23 @@ export const createReadingService = (
       openReadAccess(authorize, repository, caller, threadId),
 
     /**
-     * Reads after `since` or the event `lastEventId`, else from the beginning; never ends by itself. The thread may not
-     * exist yet; `onClose` may be called repeatedly.
+     * Reads after `since`, else from the beginning; never ends by itself. The thread may not exist yet; `onClose` may be
+     * called repeatedly.
      */
     async read(
       readAccess: ReadAccess,
       request: EventStream,
       {
         hasFlushed,
-        lastEventId,
         userAgent,
         onClose,
       }: {
         hasFlushed: () => boolean;
-        lastEventId?: string | undefined;
         userAgent?: string | undefined;
         onClose?: () => void;
       },
     ): Promise<SubscriptionReader> {
       const { threadId } = readAccess;
-      const since = request.since ?? lastEventId;
       // After a failure `untilSeen` asks again.
       const isSeen = readAccess.hidesNothing || (await readAccess.exists().catch(() => false));
       /** The first run that began here since. */
@@ -117,7 +106,7 @@ export const createReadingService = (
         audiences,
         hasFlushed,
         untilSeen: async (signal) => (isSeen ? undefined : await untilExists(readAccess, signals, signal)),
-        open: async () => beforeTurnBegan(await openingOf(threadId, since), firstTurn),
+        open: async () => beforeTurnBegan(await openingOf(repository, threadId, request.since), firstTurn),
         isStillSeen: () => readAccess.stillExists(),
         onClose() {
           unfollow();

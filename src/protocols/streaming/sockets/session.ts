@@ -11,7 +11,7 @@ import { validated } from "../../../http/validation.ts";
 import { CallerGoneError } from "../../../platform/domain/errors.ts";
 import { newId } from "../../../platform/lib/ids.ts";
 import { outsideTraces } from "../../../platform/telemetry/telemetry.ts";
-import { CommandError, refusalOf } from "../commands/runs.ts";
+import { CommandError, refusalOf } from "../commands.ts";
 import { mergeReaders } from "../reading/merged-reader.ts";
 import type { StreamingService } from "../service.ts";
 import type { ReadAccess } from "../repository.ts";
@@ -160,7 +160,7 @@ export const serveSession = (socket: WebSocket, parts: SessionParts): void => {
       return await answer(refusalOf(envelope.id, error, onFault));
     }
     const sender = { caller: access.caller, threadId, headers, onFault, signal: gone.signal };
-    await answer(await service.commands.overSocket(sender, envelope));
+    await answer(await service.command(sender, envelope));
   };
 
   const receive = async (received: Buffer): Promise<void> => {
