@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Api } from "../../helpers/api.ts";
 import { startTestServer } from "../../helpers/app.ts";
 import { onServer } from "../../helpers/servers.ts";
-import { AGUI_GRAPHS, aFront, DIALECTS, typesOf } from "./clients.ts";
+import { AGUI_GRAPHS, aFront, DIALECTS } from "./clients.ts";
 
 let url: string;
 let api: Api;
