@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { EndedRow, NewestRun, StreamingRepository } from "../repository.ts";
+import type { EndedRow, StreamingRepository } from "../repository.ts";
 import { NOTHING_YET, type Attendance, type Connections, type Opening, type Place } from "./connections.ts";
 import { endedRun, endEventsOf, lastSeqOf, runningId, type EndedRun } from "./ends.ts";
 import { namespaceOf, type EventFilter, type ThreadEvent } from "./frames.ts";
