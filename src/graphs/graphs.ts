@@ -17,7 +17,6 @@ import type { GraphSourceSchemas, SourceReader } from "./source/source-schemas.t
 import type { ProjectKeys } from "../platform/config/project-keys.ts";
 import { graphNotFound, invalid } from "../platform/domain/errors.ts";
 import type { WithoutContents } from "../platform/lib/contents.ts";
-import type { JsonObject } from "../platform/lib/json.ts";
 import { untilAborted } from "../platform/lib/until-aborted.ts";
 import type { ClassedSaver } from "../state/checkpoints/types.ts";
 import type { ValueClasses } from "../state/values/classes.ts";
@@ -92,8 +91,6 @@ export interface Graphs {
   describe(id: string, config?: GraphConfiguration): Promise<GraphDescription>;
   /** Takes seconds, in another process. */
   readAhead(): void;
-  /** The input schema, without the source. */
-  declaredInput(id: string): Promise<JsonObject>;
   /** @param xray `true` opens all subgraphs, a number that many levels */
   drawing(id: string, xray?: boolean | number, config?: GraphConfiguration): Promise<GraphDrawing>;
   /** By namespace (`node`, or `node|node` with `recurse`). */
@@ -282,10 +279,6 @@ export async function loadGraphs(options: LoadGraphsOptions): Promise<Graphs> {
       const mayHaveTypes = ({ graph }: LoadedGraph): boolean =>
         graph === undefined || isDeclaredByTypes(graph);
       if ([...current.loaded.values()].some(mayHaveTypes)) current.source?.readAhead();
-    },
-
-    async declaredInput(id) {
-      return graphSchemas(id, await resolveToDescribe(id)).input_schema;
     },
 
     drawing: async (id, xray = false, config) => drawGraph(await resolveToDescribe(id, config), xray),

@@ -101,14 +101,6 @@ describe("langgraph.json", () => {
   it.each([
     ["{", /langgraph\.json:1:2 is not JSON: Expected string in JSON but found end of file\./],
     ['{\n  "é": "é",\n}', /langgraph\.json:2:11 is not JSON: JSON does not support trailing commas\./],
-    [
-      '{"graphs": {\n  "agent": "./a.ts:a",\n  "é{\\"": "./a.ts:a", "\\u0061gent": "./b.ts:b"\n}}',
-      /langgraph\.json:3:23 repeats the key "agent" of the same object: remove or rename one of the two\.$/,
-    ],
-    [
-      '{"graphs": {"a": "./a.ts:a"}, "env": {"constructor": "1", "constructor": "2"}}',
-      /repeats the key "constructor"/,
-    ],
     ["{}", /not valid: graphs: must be an object like/],
     ['{"graphs": {}}', /names no graphs/],
     ['{"graphs": {"agent": 3}}', /graphs\.agent: must be "file:export" or/],

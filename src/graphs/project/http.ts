@@ -123,11 +123,6 @@ export const corsRulesOf = (cors: z.output<typeof corsSchema>): CorsRules | unde
   };
 };
 
-export const corsWarning = (rules: CorsRules | undefined): string | undefined =>
-  rules?.credentials === true && rules.origins?.includes(ANY) === true
-    ? "'http.cors.allow_credentials' has no effect beside 'allow_origins' of '*': name the origins that may send cookies"
-    : undefined;
-
 /** Parts that `http.disable_*` removes. */
 const API_PARTS = [
   "assistants",
@@ -207,26 +202,3 @@ export const httpRulesOf = (http: HttpFields, folder: string): HttpRules => ({
   authFirst: http?.middleware_order === "auth_first",
   customRouteAuth: http?.enable_custom_route_auth ?? false,
 });
-
-export const httpWarnings = (http: HttpFields): string[] => {
-  const cors = corsWarning(corsRulesOf(http?.cors));
-  const { app, enable_custom_route_auth: customRouteAuth, middleware_order: order } = http ?? {};
-  const idle = [
-    ...(order == null ? [] : ["http.middleware_order"]),
-    ...(customRouteAuth === true ? ["http.enable_custom_route_auth"] : []),
-  ];
-  return [
-    ...(cors === undefined ? [] : [cors]),
-    ...(app == null && idle.length > 0
-      ? [
-          `${idle.map((key) => `'${key}'`).join(" and ")} ${idle.length === 1 ? "has" : "have"} no effect without 'http.app'`,
-        ]
-      : []),
-    ...(app != null && customRouteAuth === true && order === "middleware_first"
-      ? [
-          "'http.middleware_order' of 'middleware_first' has no effect beside 'http.enable_custom_route_auth', " +
-            "which asks who calls before the application is called",
-        ]
-      : []),
-  ];
-};

@@ -6,7 +6,7 @@ export class JsonFileError extends Error {
 
   constructor(
     message: string,
-    readonly kind: "unreadable" | "missing" | "not JSON" | "duplicate key",
+    readonly kind: "unreadable" | "missing" | "not JSON",
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -29,42 +29,11 @@ const faultIn = async (text: string): Promise<Fault | undefined> => {
   }
 };
 
-const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\]:]/g;
-
-interface Duplicate {
-  key: string;
-  /** Of the second key, from 1. */
-  line: number;
-  column: number;
-}
-
-/** The text has to be valid JSON. */
-const duplicateIn = (json: string): Duplicate | undefined => {
-  const open: Set<string>[] = [];
-  let last = { token: "", index: 0 };
-  for (const { 0: token, index } of json.matchAll(TOKEN)) {
-    if (token === "{" || token === "[") open.push(new Set());
-    else if (token === "}" || token === "]") open.pop();
-    else if (token === ":") {
-      const key = JSON.parse(last.token) as string;
-      const keys = open.at(-1);
-      if (keys?.has(key) === true) {
-        const before = json.slice(0, last.index).split(/\r?\n/);
-        return { key, line: before.length, column: [...(before.at(-1) ?? "")].length + 1 };
-      }
-      keys?.add(key);
-    }
-    last = { token, index };
-  }
-  return undefined;
-};
-
 /**
  * Accepts a byte order mark.
- * @param options.uniqueKeys refuses duplicate keys, of which `JSON.parse` silently keeps the last
  * @throws JsonFileError
  */
-export const readJsonFile = async (path: string, { uniqueKeys = false } = {}): Promise<unknown> => {
+export const readJsonFile = async (path: string): Promise<unknown> => {
   const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") throw new JsonFileError(`There is no ${path}.`, "missing", { cause });
     throw new JsonFileError(`${path} can't be read: ${cause.name}: ${cause.message}.`, "unreadable", {
@@ -72,9 +41,8 @@ export const readJsonFile = async (path: string, { uniqueKeys = false } = {}): P
     });
   });
   const json = text.replace(/^\uFEFF/, "");
-  let value: unknown;
   try {
-    value = JSON.parse(json);
+    return JSON.parse(json) as unknown;
   } catch (cause) {
     const fault = await faultIn(json);
     const { line, column, lineText } = fault?.location ?? {};
@@ -84,11 +52,4 @@ export const readJsonFile = async (path: string, { uniqueKeys = false } = {}): P
     const reason = fault?.text ?? (cause as Error).message;
     throw new JsonFileError(`${path}${place} is not JSON: ${reason}.`, "not JSON", { cause });
   }
-  const duplicate = uniqueKeys ? duplicateIn(json) : undefined;
-  if (duplicate === undefined) return value;
-  const { key, line, column } = duplicate;
-  throw new JsonFileError(
-    `${path}:${line}:${column} repeats the key ${JSON.stringify(key)} of the same object: remove or rename one of the two.`,
-    "duplicate key",
-  );
 };

@@ -5,7 +5,7 @@ import type { z } from "zod";
 import { storeExpiryOf, threadExpiryOf, type StoreExpiry, type ThreadExpiry } from "./expiry.ts";
 import type { GraphDefaults } from "./assistant-defaults.ts";
 import { authConfigOf, type AuthConfig } from "./auth.ts";
-import { httpRulesOf, httpWarnings, type HttpRules } from "./http.ts";
+import { httpRulesOf, type HttpRules } from "./http.ts";
 import { fileExists } from "../../platform/lib/file-exists.ts";
 import { JsonFileError, readJsonFile } from "./json-file.ts";
 import { fileSchema, keyWarning, reviewKeys, withKeys } from "./known-keys.ts";
@@ -114,11 +114,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
   const keys = keyWarning(review);
   const { env } = parsed.data;
   const environmentFile = typeof env === "string" ? resolve(folder, env) : undefined;
-  const warnings = [
-    ...(keys === undefined ? [] : [keys]),
-    ...httpWarnings(parsed.data.http),
-    ...(await missingEnvironment(environmentFile)),
-  ];
+  const warnings = [...(keys === undefined ? [] : [keys]), ...(await missingEnvironment(environmentFile))];
   return {
     path,
     entries,
@@ -141,7 +137,7 @@ export async function readGraphConfig(configPath: string, given: ProjectKeys = {
 
 async function readJson(path: string, { mayBeMissing }: { mayBeMissing: boolean }): Promise<unknown> {
   try {
-    return await readJsonFile(path, { uniqueKeys: true });
+    return await readJsonFile(path);
   } catch (error) {
     if (!(error instanceof JsonFileError)) throw error;
     if (mayBeMissing && error.kind === "missing") return {};

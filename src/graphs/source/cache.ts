@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
@@ -34,8 +34,6 @@ export const areUnchanged = async (origins: Origins, mayLackPackages = false): P
 const FORMAT = 1;
 /** Twice the limit of an extraction. */
 const BYTES_AT_MOST = 16_000_000;
-/** Per project, e.g. for several branches. */
-const KEPT_AT_MOST = 4;
 const DIGEST_CHARACTERS = 16;
 
 const keptSchema = z.object({
@@ -59,29 +57,13 @@ export const cacheFolderOf = (folder: string): string | undefined => {
   return dirname(folder) === folder ? undefined : cacheFolderOf(dirname(folder));
 };
 
-const shortDigestOf = (text: string): string => digestOf(text).slice(0, DIGEST_CHARACTERS);
-
 /**
- * An extraction is valid while its source files are unchanged.
+ * One extraction of a project, valid while its source files are unchanged.
  * @param folders all are read, the first is written; empty: nothing is kept
  */
 export const createExtractionCache = (folders: readonly string[]) => {
-  const prefixOf = (request: ExtractionRequest): string => `schemas-${shortDigestOf(request.folder)}-`;
-
-  /** Newest first. */
-  const filesOf = async (folder: string, request: ExtractionRequest): Promise<string[]> => {
-    const names = await readdir(folder).catch(() => []);
-    const prefix = prefixOf(request);
-    const found = await Promise.all(
-      names
-        .filter((name) => name.startsWith(prefix) && name.endsWith(".json"))
-        .map(async (name) => {
-          const file = join(folder, name);
-          return { file, at: (await stat(file).catch(() => undefined))?.mtimeMs ?? 0 };
-        }),
-    );
-    return found.sort((one, other) => other.at - one.at).map(({ file }) => file);
-  };
+  const nameOf = ({ folder }: ExtractionRequest): string =>
+    `schemas-${digestOf(folder).slice(0, DIGEST_CHARACTERS)}.json`;
 
   const readOne = async (
     file: string,
@@ -101,11 +83,10 @@ export const createExtractionCache = (folders: readonly string[]) => {
 
   return {
     async read(request: ExtractionRequest, mayLackPackages = false): Promise<Extraction | undefined> {
-      for (const folder of folders)
-        for (const file of (await filesOf(folder, request)).slice(0, KEPT_AT_MOST)) {
-          const extraction = await readOne(file, request, mayLackPackages);
-          if (extraction !== undefined) return extraction;
-        }
+      for (const folder of folders) {
+        const extraction = await readOne(join(folder, nameOf(request)), request, mayLackPackages);
+        if (extraction !== undefined) return extraction;
+      }
       return undefined;
     },
 
@@ -113,21 +94,20 @@ export const createExtractionCache = (folders: readonly string[]) => {
     async write(request: ExtractionRequest, extraction: Extraction): Promise<void> {
       const [folder] = folders;
       if (folder === undefined) return;
-      const text = JSON.stringify({ format: FORMAT, request: JSON.stringify(request), extraction });
-      const content = shortDigestOf(JSON.stringify([request, extraction.origins]));
-      const file = join(folder, `${prefixOf(request)}${content}.json`);
+      const file = join(folder, nameOf(request));
       await ensureOwnFolder(folder);
       // Renamed when complete, because another server may read it.
       const unfinished = `${file}.${newId()}`;
       try {
-        await writeFile(unfinished, text);
+        await writeFile(
+          unfinished,
+          JSON.stringify({ format: FORMAT, request: JSON.stringify(request), extraction }),
+        );
         await rename(unfinished, file);
       } catch (error) {
         await rm(unfinished, { force: true });
         throw error;
       }
-      const old = (await filesOf(folder, request)).slice(KEPT_AT_MOST);
-      await Promise.all(old.map((each) => rm(each, { force: true })));
     },
   };
 };
