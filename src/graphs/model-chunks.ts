@@ -69,12 +69,12 @@ const hasContent = ({ message = {} }: Chunk): boolean => {
  * Chunks are held until one has content. If the model has not called `handleLLMNewToken` by then, the server calls it
  * for each chunk when the next one is requested; otherwise it never does.
  */
-const chunksOf = (
+async function* chunksOf(
   stream: (manager: CallManager) => AsyncIterable<Chunk, unknown>,
   manager: CallManager,
   streamed: Set<string>,
-): AsyncIterableIterator<Chunk, unknown> => {
-  let tokensFrom: "unknown" | "model" | "server" = "unknown";
+): AsyncGenerator<Chunk, void> {
+  let tokensFrom = "unknown" as "unknown" | "model" | "server";
   let held: Chunk[] = [];
 
   const noteId = ({ message }: Chunk = {}): void => {
@@ -89,9 +89,7 @@ const chunksOf = (
     return manager.handleLLMNewToken(...given);
   };
   const giveHeld = async (): Promise<void> => {
-    const chunks = held;
-    held = [];
-    for (const chunk of chunks)
+    for (const chunk of held.splice(0))
       await manager.handleLLMNewToken(chunk.text ?? "", undefined, undefined, undefined, undefined, {
         chunk,
       });
@@ -111,27 +109,19 @@ const chunksOf = (
   };
 
   const watching = Object.create(manager, { handleLLMNewToken: { value: byModel } }) as CallManager;
-  const chunks = stream(watching)[Symbol.asyncIterator]();
-  const next = async (): Promise<IteratorResult<Chunk, unknown>> => {
-    if (tokensFrom === "server") await giveHeld();
-    let result: IteratorResult<Chunk, unknown>;
-    try {
-      result = await chunks.next();
-    } finally {
+  try {
+    for await (const chunk of stream(watching)) {
       await decide();
+      if (tokensFrom !== "model") held.push(chunk);
+      yield chunk;
+      if (tokensFrom === "server") await giveHeld();
     }
-    if (!result.done && tokensFrom !== "model") held.push(result.value);
-    return result;
-  };
-  return {
-    next: () => (tokensFrom === "model" ? chunks.next() : next()),
-    return: async (value) => (await chunks.return?.(value)) ?? { done: true, value },
-    throw: (error) => chunks.throw?.(error) ?? Promise.reject(error),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
-};
+    await decide();
+  } catch (error) {
+    await decide();
+    throw error;
+  }
+}
 
 const watch = (model: Model, base: Model): void => {
   const stream = model._streamResponseChunks;

@@ -27,33 +27,23 @@ const SECRETS: ReadonlySet<string> = new Set([
 /** Browsers send a WebSocket's API key in this header; see access/api-keys.ts. */
 const PROTOCOLS = "sec-websocket-protocol";
 
-/** Clients can send endless different names. */
-const REMEMBERED_AT_MOST = 1_000;
 /** In characters. Node accepts 16 KiB of headers in all. */
 const VALUE_AT_MOST = 8_192;
 
-const matcherOf = (patterns: readonly string[]): ((name: string) => boolean) => {
-  const names = new Set(patterns.filter((pattern) => !pattern.includes("*")));
-  const parts = patterns.filter((pattern) => pattern.includes("*")).map((pattern) => pattern.split("*"));
-  return (name) => names.has(name) || parts.some((between) => fits(name, between));
+/**
+ * Each part between wildcards matches where it occurs first, and never again (a lookahead does not backtrack): clients
+ * choose the names, and several `.*` would take polynomial time.
+ */
+const wildcardsOf = (pattern: string): RegExp => {
+  const parts = pattern.split("*").map((part) => part.replace(/[.^$+|]/g, "\\$&"));
+  const between = parts.slice(1, -1).map((part, index) => `(?=(.*?${part}))\\${index + 1}`);
+  return new RegExp(`^${parts[0]}${between.join("")}.*${parts.at(-1)}$`);
 };
 
-/**
- * A regular expression with several `.*` takes time polynomial in the length of a name, and clients choose the names.
- */
-const fits = (name: string, parts: readonly string[]): boolean => {
-  const first = parts[0] ?? "";
-  const last = parts.at(-1) ?? "";
-  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
-    return false;
-  const end = name.length - last.length;
-  let at = first.length;
-  for (const part of parts.slice(1, -1)) {
-    const found = name.indexOf(part, at);
-    if (found === -1 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
+const matcherOf = (patterns: readonly string[]): ((name: string) => boolean) => {
+  const names = new Set(patterns.filter((pattern) => !pattern.includes("*")));
+  const others = patterns.filter((pattern) => pattern.includes("*")).map(wildcardsOf);
+  return (name) => names.has(name) || others.some((pattern) => pattern.test(name));
 };
 
 /** Undefined if no header can match. `usual`: used if `choice` has no `includes`; excludes win. */
@@ -68,15 +58,9 @@ export const headerChooser = (
   const isExcluded = matcherOf(excludes);
   if (includes.length === 0 || excludes.includes("*")) return undefined;
 
-  const known = new Map<string, boolean>();
   const isChosen = (name: string): boolean => {
-    const before = known.get(name);
-    if (before !== undefined) return before;
     const isSecret = SECRETS.has(name) || name === PROTOCOLS;
-    const is = !isExcluded(name) && (isSecret ? named.has(name) : isIncluded(name));
-    if (known.size >= REMEMBERED_AT_MOST) known.clear();
-    known.set(name, is);
-    return is;
+    return !isExcluded(name) && (isSecret ? named.has(name) : isIncluded(name));
   };
 
   return (headers) => {

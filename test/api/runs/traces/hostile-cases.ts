@@ -11,13 +11,13 @@ const GRAPHS = fileURLToPath(new URL("./hostile.json", import.meta.url));
 /** What the trace shows of the values of `hostileTools`. */
 const RESULTS = [
   "\u0000\ufffd",
-  '{"name":"me\\u0000\\ud800","self":"(circular',
+  '{"name":"me\\u0000\\ud800","self":{"name":',
   "(can't be shown)",
-  "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
-  "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+  '"(100000 bytes)"',
+  '"(50000000 bytes)"',
   '{"key0":0,"key1":1,"key2":2,"key3":3,"key',
   "😀".repeat(20),
-  '{"big":1,"map":{},"date":"1970-01-01T00:0',
+  '{"big":"1","map":{},"date":"1970-01-01T00:',
   "1",
 ];
 
