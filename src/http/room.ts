@@ -1,7 +1,10 @@
 import type { Caller } from "../access/caller.ts";
 import { unavailable } from "../platform/domain/errors.ts";
 
-/** Of one user. A key stands for an application, which may be the only caller. */
+/**
+ * Of one user. A key, and a caller without a name on a server without authentication, have no share: each may be the only
+ * caller.
+ */
 const SHARE = 0.5;
 /** Lists are made without a place: from here on they are refused. */
 const REFUSED_FROM = 2;

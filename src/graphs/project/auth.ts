@@ -1,11 +1,9 @@
-import { resolve } from "node:path";
 import { z } from "zod";
 import { jsonObject } from "../../platform/domain/json-schemas.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
+import { exportOf, type NamedExport } from "./http.ts";
 
-export interface AuthConfig {
-  file: string;
-  exportName: string;
+export interface AuthConfig extends NamedExport {
   /** Accepts callers that claim to be Studio without a check. Only an explicit `disable_studio_auth: false` sets it. */
   letsStudioIn: boolean;
   /** Describes authentication to clients. */
@@ -40,11 +38,8 @@ export const authSchema = z
 export const authConfigOf = (auth: z.output<typeof authSchema>, folder: string): AuthConfig | undefined => {
   const { path: reference, disable_studio_auth: isStudioOut, openapi, cache } = auth ?? {};
   if (typeof reference !== "string") return undefined;
-  const colon = reference.lastIndexOf(":");
-  const isNamed = colon > 0 && colon < reference.length - 1;
   return {
-    file: resolve(folder, isNamed ? reference.slice(0, colon) : reference),
-    exportName: isNamed ? reference.slice(colon + 1) : "default",
+    ...exportOf(reference, folder),
     letsStudioIn: isStudioOut === false,
     openapi: openapi ?? undefined,
     cache:

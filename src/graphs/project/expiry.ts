@@ -36,9 +36,7 @@ export interface StoreExpiry {
 /** LangGraph's default: only items with their own TTL expire, counted from their last read or write. */
 export const DEFAULT_EXPIRY: StoreExpiry = { defaultMinutes: undefined, refreshOnRead: true };
 
-/** A hundred years. */
-const MINUTES_AT_MOST = 52_560_000;
-const minutes = z.number().positive().max(MINUTES_AT_MOST).nullish();
+const minutes = z.number().positive().max(TTL_MINUTES_AT_MOST).nullish();
 
 export const checkpointerSchema = z
   .object({

@@ -76,28 +76,14 @@ interface AccessParts {
 
 export const openAccess = async (parts: AccessParts): Promise<Access> => {
   const { auth, entries, apiKeys, encryptedKeys, logger } = parts;
-  const keysInUse = (): readonly string[] => (apiKeys.areAsked ? ["API keys"] : []);
-  if (auth === undefined) {
-    return {
-      authenticate: apiKeys.authenticate,
-      authorize: createAuthorize({ keys: apiKeys }),
-      assertKnown: createAssertKnown({ keys: apiKeys }),
-      get isGuarded() {
-        return apiKeys.areAsked;
-      },
-      get ways() {
-        return keysInUse();
-      },
-      security: undefined,
-    };
-  }
-  const handlers = await loadHandlers(auth);
-  logOpenRoutes(auth, handlers.uncovered, logger);
-  const { letsStudioIn, cache } = auth;
-  const decisions = createDecisions(handlers, { encryptedKeys });
-  const authenticateUser = createUserAuthentication({ handlers, cache, letsStudioIn, logger });
+  const handlers = auth && (await loadHandlers(auth));
+  if (auth !== undefined && handlers !== undefined) logOpenRoutes(auth, handlers.uncovered, logger);
+  const decisions = handlers && createDecisions(handlers, { encryptedKeys });
   return {
-    authenticate: createAuthenticateUsers(apiKeys, authenticateUser),
+    authenticate:
+      auth === undefined || handlers === undefined
+        ? apiKeys.authenticate
+        : createAuthenticateUsers(apiKeys, createUserAuthentication({ ...auth, handlers, logger })),
     authorize: createAuthorize({
       keys: apiKeys,
       decisions,
@@ -105,9 +91,11 @@ export const openAccess = async (parts: AccessParts): Promise<Access> => {
       logger,
     }),
     assertKnown: createAssertKnown({ keys: apiKeys, decisions }),
-    isGuarded: true,
+    get isGuarded() {
+      return auth !== undefined || apiKeys.areAsked;
+    },
     get ways() {
-      return [...keysInUse(), "auth"];
+      return [...(apiKeys.areAsked ? ["API keys"] : []), ...(auth === undefined ? [] : ["auth"])];
     },
     security: securityOf(auth),
   };

@@ -103,11 +103,6 @@ export const loadCustomApp = async (
   logger: Logger,
 ): Promise<CustomApp> => {
   const subject = "'http.app' of langgraph.json";
-  if (file.endsWith(".py")) {
-    throw new GraphLoadError(
-      `${subject} is ${file}, which is Python: this server takes applications in TypeScript or JavaScript.`,
-    );
-  }
   const entry = { id: "http.app", file, exportName, description: undefined, subject };
   const loader = await createModuleLoader([entry]);
   const exported = await (await loader.load(entry)).exported;

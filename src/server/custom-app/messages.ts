@@ -89,27 +89,22 @@ export const toWebRequest = (
       .catch(() => undefined)
       .finally(() => raw.resume());
   };
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await rest().next();
-        if (done === true) return controller.close();
-        bytes += value.length;
-        if (bytes > bytesAtMost) {
-          isTooLarge = true;
-          release();
-          return controller.error(tooLarge(bytesAtMost));
-        }
-        if (!is404) kept.push(value);
-        controller.enqueue(value);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const asRead = async function* (): AsyncGenerator<Buffer> {
+    for (let next = await rest().next(); next.done !== true; next = await rest().next()) {
+      bytes += next.value.length;
+      if (bytes > bytesAtMost) {
+        isTooLarge = true;
+        release();
+        throw tooLarge(bytesAtMost);
+      }
+      if (!is404) kept.push(next.value);
+      yield next.value;
+    }
+  };
   const init: RequestInit & { duplex: "half" } = {
     method,
     headers: headersOf(raw),
-    body,
+    body: ReadableStream.from(asRead()),
     duplex: "half",
     signal,
   };
@@ -158,29 +153,15 @@ const headersOfReply = (reply: FastifyReply): Headers => {
   return headers;
 };
 
-const lazily = (payload: NonNullable<Payload>, onRead: () => void): ReadableStream => {
-  let pieces: AsyncIterator<unknown> | undefined;
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        onRead();
-        if (typeof payload === "string" || Buffer.isBuffer(payload)) {
-          controller.enqueue(typeof payload === "string" ? new TextEncoder().encode(payload) : payload);
-          return controller.close();
-        }
-        pieces ??= (payload as AsyncIterable<unknown>)[Symbol.asyncIterator]();
-        const { done, value } = await pieces.next();
-        if (done === true) return controller.close();
-        controller.enqueue(typeof value === "string" ? new TextEncoder().encode(value) : value);
-      },
-      async cancel() {
-        onRead();
-        discard(payload);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-};
+async function* piecesOf(
+  payload: NonNullable<Payload>,
+  onRead: () => void,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  onRead();
+  const isWhole = typeof payload === "string" || Buffer.isBuffer(payload);
+  const pieces = (isWhole ? [payload] : payload) as AsyncIterable<string | Uint8Array<ArrayBuffer>>;
+  for await (const piece of pieces) yield typeof piece === "string" ? new TextEncoder().encode(piece) : piece;
+}
 
 const discard = (payload: Payload): void => {
   if (payload instanceof Readable) payload.destroy();
@@ -191,7 +172,7 @@ export const toApiResponse = (reply: FastifyReply, payload: Payload) => {
   const { statusCode: status } = reply;
   let isRead = false;
   const hasBody = payload !== null && payload !== undefined && payload !== "" && !isEmpty(status);
-  const body = hasBody ? lazily(payload, () => (isRead = true)) : null;
+  const body = hasBody ? ReadableStream.from(piecesOf(payload, () => (isRead = true))) : null;
   return {
     response: new Response(body, { status, headers: headersOfReply(reply) }),
     /** Whether this is the response's own, unread body. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Caller } from "../../../src/access/caller.ts";
+import { ANONYMOUS, type Caller } from "../../../src/access/caller.ts";
 import { createRoom, type Room } from "../../../src/http/room.ts";
 
 /** One user takes as much as possible of a shared room; another one needs little. */
@@ -29,6 +29,16 @@ test("one user has at most half of the places, and later users do not wait for t
   own[0]?.leave?.();
   await settled();
   expect(own.filter(({ leave }) => leave !== undefined)).toHaveLength(3);
+});
+
+test.each<[string, Caller]>([
+  ["key", { kind: "key", id: "k", scopes: [] }],
+  ["caller without a name", ANONYMOUS],
+])("a %s may have all places", async (_who, caller) => {
+  const room = createRoom({ places: 4 });
+  const own = Array.from({ length: 5 }, () => entering(room, caller));
+  await settled();
+  expect(own.filter(({ leave }) => leave !== undefined)).toHaveLength(4);
 });
 
 test("a user who leaves half of the bytes unread waits, and others do not", async () => {

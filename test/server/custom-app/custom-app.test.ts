@@ -332,7 +332,6 @@ describe("an application without Hono", () => {
     ["plain.ts:notAnApp", "its export 'notAnApp' is not an application: it has no method 'fetch'"],
     ["plain.ts:nothing", "has no export 'nothing': it exports 'default', 'notAnApp'"],
     ["nowhere.ts:app", "nowhere.ts does not exist"],
-    ["webapp.py:app", "which is Python"],
   ])("or a missing one prevents the start, with the reason: %s", async (reference, message) => {
     await expect(startTestServer({ projectKeys: { http: { app: appAt(reference) } } })).rejects.toThrow(
       message,
