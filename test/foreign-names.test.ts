@@ -29,8 +29,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "server/key-rotation/walk.ts: next[column] = stored": "a column of our own list",
   "server/key-rotation/walk.ts: row[column]": "a column of our own list",
   "server/key-rotation/walk.ts: sql[column]": "a parameter of our own statement",
-  "api/runs/creation/granted.ts: (asked as Record<string, unknown>)[name]":
-    "compared with what a handler has put there; what is inherited would be found to differ",
   "state/values/comparing.ts: (one as Properties)[key]": "a key of just that object",
   "state/values/comparing.ts: stored[key]": "a key of just that object",
   "state/values/comparing.ts: (tree as Properties)[key]":

@@ -9,7 +9,7 @@ import type { AssistantRepository } from "../../src/api/assistants/repository.ts
 import type { AssistantService } from "../../src/api/assistants/service.ts";
 import type { RoutePlugin } from "../../src/http/route-plugin.ts";
 import type { RunRepository } from "../../src/api/runs/repository.ts";
-import type { RecordService as RunRecordService } from "../../src/api/runs/records/service.ts";
+import type { RecordService as RunRecordService } from "../../src/api/runs/records.ts";
 import type { StoreRepository } from "../../src/api/store/repository.ts";
 import type { StoreService } from "../../src/api/store/service.ts";
 import type { RecordService } from "../../src/api/threads/records.ts";

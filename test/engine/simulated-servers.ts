@@ -1,6 +1,6 @@
 import { uuid6 } from "@langchain/langgraph-checkpoint";
 import { pino } from "pino";
-import { createCancellation } from "../../src/api/runs/cancellation/cancellation.ts";
+import { createCancellation } from "../../src/api/runs/cancellation.ts";
 import { createBehindOthersStore } from "../../src/api/runs/creation/behind-others.ts";
 import { createPendingLimits } from "../../src/api/runs/creation/pending-limits.ts";
 import { createPlacing } from "../../src/api/runs/creation/placing.ts";

@@ -30,8 +30,8 @@ import {
 import { assertRecursionLimit } from "../../platform/domain/recursion-limit.ts";
 import { totalOf, type Page } from "../../http/pagination.ts";
 import { countedAs, isUser } from "../../engine/queue/counted-as.ts";
-import { storeOnce } from "../runs/creation/store-once.ts";
-import { authUserOf } from "../runs/creation/granted.ts";
+import { storeOnce } from "../runs/creation/creation.ts";
+import { authUserOf } from "../runs/creation/requests.ts";
 import {
   toCron,
   toExtract,

@@ -1,7 +1,7 @@
 import type { CancelReason, RunRow } from "../../platform/database/tables.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { RunRecord, RunSummary } from "./schemas.ts";
-import type { RunSummaryRow } from "./records/search.ts";
+import type { RunSummaryRow } from "./search.ts";
 
 export const isTerminal = (status: RunRow["status"]): boolean => status !== "pending" && status !== "running";
 

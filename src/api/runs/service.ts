@@ -4,8 +4,7 @@ import type { EventLog } from "../../engine/events/log.ts";
 import type { TraceStorage } from "../../engine/traces/storage.ts";
 import type { RunEnds } from "../../engine/queue/ending.ts";
 import { createAnnouncements } from "./announcements.ts";
-import { createCancellation } from "./cancellation/cancellation.ts";
-import { createCancellationService } from "./cancellation/service.ts";
+import { createCancellation, createCancellationService } from "./cancellation.ts";
 import { createBehindOthersStore } from "./creation/behind-others.ts";
 import { createRunCreation, type RunCreationParts } from "./creation/creation.ts";
 import { createPendingLimits, type PendingLimitOptions } from "./creation/pending-limits.ts";
@@ -13,9 +12,9 @@ import { createScheduledRuns, type ScheduledRunParts } from "./creation/schedule
 import { createCreationService } from "./creation/service.ts";
 import { createRunResults, type RunResultsParts } from "./joining/results.ts";
 import { createJoiningService } from "./joining/service.ts";
-import type { RunSearcher } from "./records/search.ts";
-import { createRecordService } from "./records/service.ts";
-import { createSummaryService } from "./summary/service.ts";
+import type { RunSearcher } from "./search.ts";
+import { createRecordService } from "./records.ts";
+import { createSummaryService } from "./summary.ts";
 import { createTraceService } from "./traces/service.ts";
 
 export interface RunServiceParts

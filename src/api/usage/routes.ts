@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
-import { refusals } from "../runs/descriptions.ts";
+import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { usageAnswer, usageQuery, type UsageQuery, type UsageRow } from "./schemas.ts";
 import type { UsageService } from "./service.ts";
 
@@ -44,7 +44,11 @@ export const createUsageRoutes =
             "By day, graph, assistant, caller, model or thread. Runs count by the time of their calls. Deleted runs count, too. " +
             "A user who may not see all threads sees the usage of the runs that the user created.",
           querystring: usageQuery,
-          response: { 200: z.union([usageAnswer, z.string().describe("CSV")]), ...refusals },
+          response: {
+            200: z.union([usageAnswer, z.string().describe("CSV")]),
+            404: errorAnswer,
+            422: errorAnswer,
+          },
         },
       },
       async ({ caller, query }, reply) => {

@@ -4,7 +4,7 @@ import { checkpointNotFound } from "../../platform/domain/errors.ts";
 import { assistantDefaults } from "../../graphs/project/assistant-defaults.ts";
 import type { GraphEntry } from "../../graphs/project/langgraph-json.ts";
 import type { RunEnd } from "../../engine/queue/attempts.ts";
-import { createRunSearcher } from "../../api/runs/records/search.ts";
+import { createRunSearcher } from "../../api/runs/search.ts";
 import { createRunService } from "../../api/runs/service.ts";
 import { createUsageService } from "../../api/usage/service.ts";
 import { createStreamingService, type StreamingService } from "../../protocols/streaming/service.ts";

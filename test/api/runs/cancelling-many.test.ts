@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Database } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
-import { createCancellation } from "../../../src/api/runs/cancellation/cancellation.ts";
+import { createCancellation } from "../../../src/api/runs/cancellation.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { EVERY_THREAD } from "../../helpers/access.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";

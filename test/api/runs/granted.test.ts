@@ -4,7 +4,7 @@ import { userOf } from "../../../src/access/auth/authenticate.ts";
 import { createAuthorize } from "../../../src/access/authorize.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
-import { createRunGrants } from "../../../src/api/runs/creation/granted.ts";
+import { createRunGrants } from "../../../src/api/runs/creation/requests.ts";
 import { runBody } from "../../../src/api/runs/schemas.ts";
 
 /** Requests for runs that the project's handler changes. */

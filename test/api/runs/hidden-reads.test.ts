@@ -8,7 +8,7 @@ import {
   type RunSelector,
 } from "../../../src/api/runs/repository.ts";
 import { runSearchBody } from "../../../src/api/runs/schemas.ts";
-import { createRunSearcher, type RunSearcher } from "../../../src/api/runs/records/search.ts";
+import { createRunSearcher, type RunSearcher } from "../../../src/api/runs/search.ts";
 import { EVERY_THREAD, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 

@@ -3,7 +3,7 @@ import { createEncryption } from "../../../src/platform/encryption/encryption.ts
 import type { Database } from "../../../src/platform/database/database.ts";
 import { invalid } from "../../../src/platform/domain/errors.ts";
 import { runSearchBody, type RunRecord } from "../../../src/api/runs/schemas.ts";
-import { createRunSearcher } from "../../../src/api/runs/records/search.ts";
+import { createRunSearcher } from "../../../src/api/runs/search.ts";
 import { apiOf, saying, type Answer, type Api, type Refusal } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { query } from "../../helpers/query.ts";

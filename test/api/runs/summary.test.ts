@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Authorize } from "../../../src/access/authorize.ts";
-import type { SummaryAnswer } from "../../../src/api/runs/summary/schemas.ts";
+import type { SummaryAnswer } from "../../../src/api/runs/summary.ts";
 import { hashOf, idOf, makeKey } from "../../../src/access/keys/key-text.ts";
-import { createSummaryService } from "../../../src/api/runs/summary/service.ts";
+import { createSummaryService } from "../../../src/api/runs/summary.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { authorize, caller, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";

@@ -1,17 +1,83 @@
+import { context, isSpanContextValid, SpanKind, trace } from "@opentelemetry/api";
+import { HandlerError } from "../../../access/auth/decisions.ts";
+import type { Authorize } from "../../../access/authorize.ts";
+import type { Caller } from "../../../access/caller.ts";
+import type { ValueOf } from "../../../access/values.ts";
+import { countedAs } from "../../../engine/queue/counted-as.ts";
 import type { RunKwargs } from "../../../engine/queue/kwargs.ts";
+import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import {
   isEmpty,
   withoutAuth,
   withoutAuthFields,
   withoutServerOwned,
 } from "../../../graphs/configuration.ts";
-import { invalid } from "../../../platform/domain/errors.ts";
-import { newId } from "../../../platform/lib/ids.ts";
+import { validated } from "../../../http/validation.ts";
+import type { Encryption } from "../../../platform/database/database.ts";
 import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
+import { invalid, ThreadloomError } from "../../../platform/domain/errors.ts";
+import { newId } from "../../../platform/lib/ids.ts";
 import type { JsonObject } from "../../../platform/lib/json.ts";
-import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
-import type { RunBody, ThreadlessRunBody } from "../schemas.ts";
-import { exportCreation } from "./created-span.ts";
+import { ATTRIBUTES, SPANS } from "../../../platform/telemetry/names.ts";
+import { traceContextOf, tracer, type TraceContext } from "../../../platform/telemetry/telemetry.ts";
+import { runBody, threadlessRunBody, type RunBody, type ThreadlessRunBody } from "../schemas.ts";
+
+interface GrantedRun<Body> {
+  rights: CreationRights;
+  /** With the changes of the project's handler. */
+  body: Body;
+  runId: string;
+  /** Null if no user creates the run. */
+  authUser: JsonObject | null;
+  /** Limits count the run under this name, see engine/queue/counted-as.ts. */
+  caller: string | null;
+}
+
+export const authUserOf = (caller: Caller): JsonObject | null =>
+  caller.kind === "user" ? caller.user : null;
+
+/** A handler's changes must pass the client's schema. */
+const revalidated = <Body extends RunBody | ThreadlessRunBody>(
+  body: Body,
+  { metadata, kwargs, multitask_strategy, if_not_exists, after_seconds }: ValueOf<"threads", "create_run">,
+): Body => {
+  const given = { ...kwargs, metadata, multitask_strategy, if_not_exists, after_seconds };
+  try {
+    const schema = "on_completion" in body ? threadlessRunBody : runBody;
+    return validated(schema, { ...body, ...given }, "The run") as Body;
+  } catch (cause) {
+    if (!(cause instanceof ThreadloomError)) throw cause;
+    throw new HandlerError("The handler of threads:create_run left a run that can't be taken.", { cause });
+  }
+};
+
+/** The caller must be able to read the assistant, since the run would reveal it. */
+export const createRunGrants =
+  (authorize: Authorize, encryption: Encryption) =>
+  async <Body extends RunBody | ThreadlessRunBody>(
+    caller: Caller,
+    body: Body,
+    threadId: string | undefined,
+  ): Promise<GrantedRun<Body>> => {
+    const runId = newId();
+    const { assistant_id: reference, metadata = {}, ...rest } = body;
+    const { multitask_strategy, if_not_exists, after_seconds, ...kwargs } = rest;
+    const assistantId = assistantIdOf(reference);
+    const asked = {
+      ...{ thread_id: threadId, assistant_id: assistantId, run_id: runId, status: "pending" as const },
+      ...{ metadata, multitask_strategy, if_not_exists, after_seconds, kwargs },
+    };
+    const threads = await authorize(caller, "threads", "create_run", asked);
+    const assistants = await authorize(caller, "assistants", "read", { assistant_id: assistantId });
+    return {
+      rights: { threads, assistants },
+      // A handler gets a copy. Without one, the request is valid already.
+      body: threads.value === asked ? body : revalidated(body, threads.value),
+      runId,
+      authUser: authUserOf(caller),
+      caller: countedAs(encryption, caller),
+    };
+  };
 
 export type Placement =
   { kind: "thread"; threadId: string; createIfMissing: boolean } | { kind: "threadless"; keep: boolean };
@@ -106,7 +172,18 @@ const keptOf = ({ config, context }: RunBody | ThreadlessRunBody): NewRun["keptC
 const usualSpelling = (webhook: string): string =>
   !webhook.startsWith("/") && URL.canParse(webhook) ? new URL(webhook).href : webhook;
 
-export interface BesideBody {
+/**
+ * A span for the creation of a run, below the request. All attempts are its children. Undefined without OpenTelemetry.
+ */
+const exportCreation = (runId: string, threadId: string): TraceContext | undefined => {
+  const attributes = { [ATTRIBUTES.run]: runId, [ATTRIBUTES.conversation]: threadId };
+  const span = tracer().startSpan(SPANS.creation, { kind: SpanKind.PRODUCER, attributes });
+  if (!isSpanContextValid(span.spanContext())) return undefined;
+  span.end();
+  return traceContextOf(trace.setSpan(context.active(), span));
+};
+
+interface BesideBody {
   runId: string;
   authUser: JsonObject | null;
   /** See NewRun. */

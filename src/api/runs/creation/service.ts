@@ -5,12 +5,16 @@ import type { CreatedRun } from "../joining/results.ts";
 import { toRunRecord } from "../record.ts";
 import type { RunBody, RunRecord, ThreadlessRunBody } from "../schemas.ts";
 import type { RunCreation } from "./creation.ts";
-import { createRunGrants } from "./granted.ts";
-import { requestedRun, type GrantedRequest, type Placement } from "./requests.ts";
+import { createRunGrants, requestedRun, type GrantedRequest, type Placement } from "./requests.ts";
 
 export interface CreationManner {
   streamed?: boolean;
   headers?: Readonly<Record<string, string>> | undefined;
+}
+
+interface OnThreadManner extends CreationManner {
+  eventStreaming?: boolean;
+  turnsSeen?: number | undefined;
 }
 
 const placementOf = (body: ThreadlessRunBody): Placement =>
@@ -32,24 +36,13 @@ export const createCreationService = (
       caller: Caller,
       threadId: string,
       body: RunBody,
-      {
-        streamed = false,
-        eventStreaming = false,
-        turnsSeen,
-        headers,
-      }: CreationManner & {
-        eventStreaming?: boolean;
-        turnsSeen?: number | undefined;
-      } = {},
+      { streamed = false, ...manner }: OnThreadManner = {},
     ): Promise<CreatedRun> {
       const { rights, body: granted, ...run } = await grant(caller, body, threadId);
       const createIfMissing = granted.if_not_exists === "create";
-      const placement: Placement = { kind: "thread", threadId, createIfMissing };
       const readerId = streamed ? processId : null;
-      return await creation.create(
-        rights,
-        requestedRun(granted, placement, { ...run, readerId, eventStreaming, turnsSeen, headers }),
-      );
+      const placement: Placement = { kind: "thread", threadId, createIfMissing };
+      return await creation.create(rights, requestedRun(granted, placement, { ...run, ...manner, readerId }));
     },
 
     async createThreadless(
@@ -58,11 +51,8 @@ export const createCreationService = (
       { streamed = false, headers }: CreationManner = {},
     ): Promise<CreatedRun> {
       const { rights, body: granted, ...run } = await grant(caller, body, body.thread_id);
-      const readerId = streamed ? processId : null;
-      return await creation.create(
-        rights,
-        requestedRun(granted, placementOf(granted), { ...run, readerId, headers }),
-      );
+      const beside = { ...run, readerId: streamed ? processId : null, headers };
+      return await creation.create(rights, requestedRun(granted, placementOf(granted), beside));
     },
 
     /** Creates all runs or none. */

@@ -1,6 +1,6 @@
 import type { Authorize } from "../../../access/authorize.ts";
 import type { Caller } from "../../../access/caller.ts";
-import type { TraceStorage } from "../../../engine/traces/storage.ts";
+import type { TracePart, TraceStorage } from "../../../engine/traces/storage.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
@@ -8,8 +8,7 @@ import { runNotFound } from "../../../platform/domain/errors.ts";
 import { timestamp } from "../../../platform/lib/timestamps.ts";
 import { isTerminal } from "../record.ts";
 import type { RunRepository, RunSelector } from "../repository.ts";
-import type { Trace } from "./schemas.ts";
-import { attemptsOf } from "./spans.ts";
+import type { Span, Trace } from "./schemas.ts";
 
 export interface TraceServiceParts {
   authorize: Authorize;
@@ -30,6 +29,44 @@ const msBetween = (from: Date, to: Date): number => Math.max(0, to.getTime() - f
 
 const isAnswer = ({ kwargs }: RunRow): boolean =>
   (kwargs.command as { resume?: unknown } | null | undefined)?.resume != null;
+
+type AttemptTrace = Trace["attempts"][number];
+type StoredSpan = Partial<Span> & { id?: number; dropped?: number };
+
+/** `isRunning`: the attempt goes on, so that open spans may still end. */
+const spansOf = (
+  parts: readonly TracePart[],
+  isRunning: boolean,
+): Pick<AttemptTrace, "spans" | "dropped_spans"> => {
+  const spans = new Map<number, Span>();
+  let dropped = 0;
+  for (const { spans: text } of parts) {
+    for (const { dropped: more = 0, ...stored } of JSON.parse(`[${text}]`) as StoredSpan[]) {
+      dropped += more;
+      if (stored.id === undefined) continue;
+      const open = { parent: null, end_ms: null, status: isRunning ? "running" : "lost" } as const;
+      spans.set(stored.id, { ...open, ...spans.get(stored.id), ...stored } as Span);
+    }
+  }
+  // The end of a span whose beginning was lost has no name.
+  return { spans: [...spans.values()].filter(({ name }) => name !== undefined), dropped_spans: dropped };
+};
+
+/**
+ * All attempts up to `lastAttempt`, in order.
+ * @param isRunning whether the last one goes on
+ */
+const attemptsOf = (parts: readonly TracePart[], lastAttempt: number, isRunning: boolean): AttemptTrace[] =>
+  Array.from({ length: lastAttempt }, (_, index): AttemptTrace => {
+    const attempt = index + 1;
+    const own = parts.filter((part) => part.attempt === attempt);
+    const [first] = own;
+    return {
+      attempt,
+      started_at: first === undefined ? null : timestamp(first.started_at),
+      ...spansOf(own, isRunning && attempt === lastAttempt),
+    };
+  });
 
 /** A trace is visible with its run. */
 export const createTraceService = ({ authorize, database, repository, traces }: TraceServiceParts) => {

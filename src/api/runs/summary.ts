@@ -1,13 +1,51 @@
 import { sql } from "kysely";
-import type { Authorize } from "../../../access/authorize.ts";
-import type { Caller } from "../../../access/caller.ts";
-import type { Database } from "../../../platform/database/database.ts";
-import { composedRead, sqlOf } from "../../../platform/database/queries.ts";
-import type { RunStatus } from "../../../platform/database/tables.ts";
-import { timestamp } from "../../../platform/lib/timestamps.ts";
-import { runVisible } from "../../../engine/queue/run-visible.ts";
-import { createdBefore, createdSince } from "../records/created-between.ts";
-import type { SummaryAnswer } from "./schemas.ts";
+import { z } from "zod";
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { composedRead, sqlOf } from "../../platform/database/queries.ts";
+import type { RunStatus } from "../../platform/database/tables.ts";
+import { queryInteger } from "../../platform/domain/json-schemas.ts";
+import { timestamp } from "../../platform/lib/timestamps.ts";
+import { runVisible } from "../../engine/queue/run-visible.ts";
+import { createdBefore, createdSince } from "./search.ts";
+
+const HOURS_AT_MOST = 168;
+
+export const summaryQuery = z.object({
+  hours: queryInteger(1, HOURS_AT_MOST).describe("The current hour is one of them. Default: 24."),
+});
+
+const STATUSES = ["pending", "running", "success", "error", "timeout", "interrupted"] as const;
+type Counts = Record<RunStatus, number>;
+const eachStatus = <Value>(valueOf: (status: RunStatus) => Value): Record<RunStatus, Value> =>
+  Object.fromEntries(STATUSES.map((status) => [status, valueOf(status)])) as Record<RunStatus, Value>;
+
+const counts = eachStatus(() => z.number());
+
+const countsOfHour = z.object({ hour: z.string().describe("When the hour begins."), ...counts });
+
+const durationMs = z
+  .number()
+  .nullable()
+  .describe("From the first attempt to the end. Null: no such run has ended.");
+const countsOfGraph = z.object({
+  graph_id: z.string(),
+  ...counts,
+  median_ms: durationMs,
+  p95_ms: durationMs,
+});
+
+export const summaryAnswer = z
+  .object({
+    from: z.string().describe("The time of creation counts."),
+    to: z.string(),
+    hours: z.array(countsOfHour).describe("The oldest hour first."),
+    graphs: z.array(countsOfGraph).describe("At most 500, the largest number of runs first."),
+    is_complete: z.boolean().describe("False: there are more graphs."),
+  })
+  .meta({ id: "RunSummary" });
+export type SummaryAnswer = z.output<typeof summaryAnswer>;
 
 const HOURS = 24;
 const SECONDS_PER_HOUR = 3_600;
@@ -16,20 +54,13 @@ const HOURS_AT_ONCE = 24;
 const GRAPHS_AT_MOST = 500;
 const DURATIONS_AT_MOST = 100_000;
 
-const STATUSES = ["pending", "running", "success", "error", "timeout", "interrupted"] as const;
-type Counts = Record<RunStatus, number>;
-
 const COUNTS = STATUSES.map(
   (status) => `(count(*) filter (where r.status = '${status}'))::float8 as ${status}`,
 ).join(", ");
 
-const noRuns = (): Counts => ({ pending: 0, running: 0, success: 0, error: 0, timeout: 0, interrupted: 0 });
-
-const sumOf = (some: Counts, others: Counts = noRuns()): Counts => {
-  const sum = noRuns();
-  for (const status of STATUSES) sum[status] = some[status] + others[status];
-  return sum;
-};
+const noRuns = (): Counts => eachStatus(() => 0);
+const sumOf = (some: Counts, others = noRuns()): Counts =>
+  eachStatus((status) => some[status] + others[status]);
 
 const allOf = (counts: Counts): number => STATUSES.reduce((sum, status) => sum + counts[status], 0);
 

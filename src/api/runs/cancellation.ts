@@ -1,14 +1,17 @@
-import type { Visibility } from "../../../access/visibility.ts";
-import type { Database } from "../../../platform/database/database.ts";
-import type { CancelAction, CancelReason, RunStatus } from "../../../platform/database/tables.ts";
-import { runNotFound } from "../../../platform/domain/errors.ts";
-import type { Announcements } from "../announcements.ts";
-import type { RunSelector } from "../../../engine/queue/attempts.ts";
-import type { RunEnds } from "../../../engine/queue/ending.ts";
-import { askToCancel } from "../../../engine/queue/sql/ask-to-cancel.ts";
-import { listNamed, unfinishedPages } from "../../../engine/queue/sql/list-unfinished.ts";
-import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
-import { lockRuns } from "../../../engine/queue/sql/lock-unfinished.ts";
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../platform/database/database.ts";
+import type { CancelAction, CancelReason, RunStatus } from "../../platform/database/tables.ts";
+import { runNotFound } from "../../platform/domain/errors.ts";
+import type { Announcements } from "./announcements.ts";
+import type { CreatedRun } from "./joining/results.ts";
+import type { RunSelector } from "../../engine/queue/attempts.ts";
+import type { RunEnds } from "../../engine/queue/ending.ts";
+import { askToCancel } from "../../engine/queue/sql/ask-to-cancel.ts";
+import { listNamed, unfinishedPages } from "../../engine/queue/sql/list-unfinished.ts";
+import { lockThreads } from "../../engine/queue/sql/lock-threads.ts";
+import { lockRuns } from "../../engine/queue/sql/lock-unfinished.ts";
 
 export interface CancellationParts {
   database: Database;
@@ -94,3 +97,47 @@ export const createCancellation = ({ database, ends, announcements }: Cancellati
 };
 
 export type Cancellation = ReturnType<typeof createCancellation>;
+
+export const createCancellationService = (
+  authorize: Authorize,
+  everyThread: Visibility<"threads">,
+  cancellation: Cancellation,
+  waitForEnd: (selector: RunSelector, options: { signal: AbortSignal }) => Promise<unknown>,
+) => {
+  return {
+    /** With `wait`, resolves after the run has ended. */
+    async cancel(
+      caller: Caller,
+      selector: RunSelector,
+      { action, reason }: { action: CancelAction; reason: CancelReason },
+      wait: { signal: AbortSignal } | undefined,
+    ): Promise<void> {
+      const asked = { thread_id: selector.threadId, metadata: {}, action };
+      await cancellation.cancel(
+        await authorize(caller, "threads", "update", asked),
+        selector,
+        action,
+        reason,
+      );
+      if (wait !== undefined) await waitForEnd(selector, wait);
+    },
+
+    async abandon({ row }: CreatedRun): Promise<void> {
+      await cancellation.cancel(
+        everyThread,
+        { threadId: row.thread_id, runId: row.run_id },
+        "interrupt",
+        "disconnected",
+      );
+    },
+
+    /** Returns how many runs were found. */
+    async cancelMany(caller: Caller, filter: UnfinishedFilter, action: CancelAction): Promise<number> {
+      const asked = { thread_id: filter.threadId, metadata: {}, action };
+      const visibility = await authorize(caller, "threads", "update", asked);
+      return await cancellation.cancelMany(visibility, filter, action);
+    },
+  };
+};
+
+export type CancellationService = ReturnType<typeof createCancellationService>;

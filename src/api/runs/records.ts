@@ -1,14 +1,14 @@
-import type { Authorize } from "../../../access/authorize.ts";
-import type { Caller } from "../../../access/caller.ts";
-import type { Visibility } from "../../../access/visibility.ts";
-import type { Database } from "../../../platform/database/database.ts";
-import { assistantIdOf } from "../../../platform/domain/assistant-ids.ts";
-import { conflict, runNotFound, threadNotFound } from "../../../platform/domain/errors.ts";
-import { removeEnded } from "../../../engine/queue/sql/remove-ended.ts";
-import type { Cancellation } from "../cancellation/cancellation.ts";
-import { toRunRecord, toRunSummary } from "../record.ts";
-import type { RunRepository, RunSelector } from "../repository.ts";
-import type { RunRecord, RunSearch, RunSummary } from "../schemas.ts";
+import type { Authorize } from "../../access/authorize.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { assistantIdOf } from "../../platform/domain/assistant-ids.ts";
+import { conflict, runNotFound, threadNotFound } from "../../platform/domain/errors.ts";
+import { removeEnded } from "../../engine/queue/sql/remove-ended.ts";
+import type { Cancellation } from "./cancellation.ts";
+import { toRunRecord, toRunSummary } from "./record.ts";
+import type { RunRepository, RunSelector } from "./repository.ts";
+import type { RunRecord, RunSearch, RunSummary } from "./schemas.ts";
 import type { NextPage, RunListOptions, RunSearcher } from "./search.ts";
 
 export interface RecordServiceParts {

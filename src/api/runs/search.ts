@@ -1,9 +1,9 @@
 import { sql, type RawBuilder, type SqlBool } from "kysely";
-import type { Visibility } from "../../../access/visibility.ts";
-import type { PageColumns, PageWeight } from "../../../platform/database/bounded-reads.ts";
-import type { Database } from "../../../platform/database/database.ts";
-import { composedRead, sqlOf } from "../../../platform/database/queries.ts";
-import type { RunRow, RunStatus } from "../../../platform/database/tables.ts";
+import type { Visibility } from "../../access/visibility.ts";
+import type { PageColumns, PageWeight } from "../../platform/database/bounded-reads.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { composedRead, sqlOf } from "../../platform/database/queries.ts";
+import type { RunRow, RunStatus } from "../../platform/database/tables.ts";
 import {
   assertOnePlace,
   ID,
@@ -12,14 +12,13 @@ import {
   readCursor,
   timeOf,
   writeCursor,
-} from "../../../platform/domain/cursors.ts";
-import { ThreadloomError } from "../../../platform/domain/errors.ts";
-import { openRuns, SHOWN_COLUMNS } from "../../../engine/queue/columns.ts";
-import { withWholeInputs } from "../../../engine/queue/large-inputs.ts";
-import { againIfFreed } from "../../../state/checkpoints/read/large-strings.ts";
-import { runVisible } from "../../../engine/queue/run-visible.ts";
-import type { RunSearch } from "../schemas.ts";
-import { createdBefore, createdSince } from "./created-between.ts";
+} from "../../platform/domain/cursors.ts";
+import { ThreadloomError } from "../../platform/domain/errors.ts";
+import { openRuns, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
+import { withWholeInputs } from "../../engine/queue/large-inputs.ts";
+import { againIfFreed } from "../../state/checkpoints/read/large-strings.ts";
+import { runVisible } from "../../engine/queue/run-visible.ts";
+import type { RunSearch } from "./schemas.ts";
 
 /** Omits the inputs, which may be megabytes each. */
 export type RunSummaryRow = Omit<RunRow, "config" | "context" | "kwargs">;
@@ -62,6 +61,28 @@ const runsBy = (order: "asc" | "desc"): string => `runs ${order}`;
 const COUNTED_AT_MOST = 10_000;
 const COLUMNS = `run_id, thread_id, assistant_id, graph_id, status, metadata, multitask_strategy, error, cancel_reason,
   attempt, lost_attempts, available_at, started_at, created_at, updated_at`;
+
+/**
+ * A run's id has the process's time, `created_at` the database's. The clocks differ, and the database may be away in
+ * between.
+ */
+const CLOCKS_DIFFER_AT_MOST_MS = 600_000;
+
+/** The smallest or largest UUIDv7 of a time. */
+const idAt = (time: number, rest: "0" | "f"): string => {
+  const hex = Math.max(0, time).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.repeat(4)}-${rest.repeat(4)}-${rest.repeat(12)}`;
+};
+
+/** For runs as `r`. Whole milliseconds, as in answers, so that a shown time includes its run. Index: runs_pkey. */
+export const createdSince = (time: Date): RawBuilder<SqlBool> =>
+  sql`r.run_id >= ${idAt(time.getTime() - CLOCKS_DIFFER_AT_MOST_MS, "0")}::uuid
+    and r.created_at >= ${time.toISOString()}::timestamptz`;
+
+/** See `createdSince`. */
+export const createdBefore = (time: Date): RawBuilder<SqlBool> =>
+  sql`r.run_id <= ${idAt(time.getTime() + CLOCKS_DIFFER_AT_MOST_MS, "f")}::uuid
+    and r.created_at < ${time.toISOString()}::timestamptz`;
 
 const matching = (
   { encryption }: Database,
