@@ -4,26 +4,16 @@ import type { Caller } from "../../access/caller.ts";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { invalid, runNotFound } from "../../platform/domain/errors.ts";
-import { errorAnswer, jsonValue } from "../../platform/domain/json-schemas.ts";
-import type { CreationManner } from "./creation/service.ts";
+import { createCreationRoutes } from "./creation/routes.ts";
 import { createRunAnswers, type RunAnswers } from "./joining/answers.ts";
-import type { CreatedRun } from "./joining/results.ts";
 import type { RunSelector } from "./repository.ts";
 import * as schemas from "./schemas.ts";
+import { conflicts, events, refusals, tags, threadlessTags, values } from "./schemas.ts";
 import type { RunService } from "./service.ts";
 import { summaryAnswer, summaryQuery } from "./summary.ts";
 import { trace } from "./traces/schemas.ts";
 
 const NO_CONTENT = 204;
-const tags = ["Runs"];
-const threadlessTags = ["Threadless runs"];
-const refusals = { 404: errorAnswer, 422: errorAnswer };
-/** For routes that an unfinished run can block. */
-const conflicts = { ...refusals, 409: errorAnswer };
-const values = jsonValue.describe(
-  "The graph's final values; `__error__` instead if the run failed, and also `__interrupt__` if it was interrupted.",
-);
-const events = z.string().describe("Server-sent events; the first one is `metadata`.");
 /** Parts of the schemas of routes that name a run. */
 const ofRun = { tags, params: schemas.runPath };
 
@@ -31,120 +21,6 @@ const selectorOf = ({ params }: { params: z.output<typeof schemas.runPath> }): R
   threadId: params.thread_id,
   runId: params.run_id,
 });
-
-/** Where runs are created: on a thread, or without one. */
-interface Place {
-  path: string;
-  /** For the summaries of its routes. */
-  run: string;
-  schema: { tags: string[]; body: typeof schemas.runBody | typeof schemas.threadlessRunBody };
-  create(request: FastifyRequest, manner: CreationManner): Promise<CreatedRun>;
-}
-
-const creationRoutes =
-  ({ path, run, schema, create }: Place, answers: RunAnswers): RoutePlugin =>
-  async (app) => {
-    const createFor = (request: FastifyRequest, streamed = false): Promise<CreatedRun> =>
-      create(request, { streamed, headers: request.configurableHeaders() });
-
-    app.post(
-      path,
-      {
-        config: { largeBody: true, rate: "runs" },
-        schema: {
-          ...schema,
-          summary: `Create a ${run} in the background`,
-          response: { 200: schemas.runRecord, ...conflicts },
-        },
-      },
-      async (request, reply) => answers.created(reply, await createFor(request)),
-    );
-
-    app.post(
-      `${path}/stream`,
-      {
-        config: { largeBody: true, rate: "runs" },
-        sse: "manual",
-        schema: {
-          ...schema,
-          summary: `Create a ${run} and stream it`,
-          querystring: schemas.streamQuery,
-          response: { 200: events, ...conflicts },
-        },
-      },
-      async (request, reply) => {
-        const { on_disconnect: onDisconnect } = request.body;
-        const created = await createFor(request, true);
-        request.releaseBody();
-        await answers.stream(reply, created, { namespaces: request.query.namespace, onDisconnect });
-      },
-    );
-
-    app.post(
-      `${path}/wait`,
-      {
-        config: { largeBody: true, rate: "runs", waits: true },
-        schema: {
-          ...schema,
-          summary: `Create a ${run} and wait for its result`,
-          response: { 200: values, ...conflicts },
-        },
-      },
-      async (request, reply) => {
-        const { on_disconnect: onDisconnect } = request.body;
-        const created = await createFor(request);
-        request.releaseBody();
-        return answers.wait(reply, created, onDisconnect);
-      },
-    );
-  };
-
-const placesOf = ({ creation }: RunService): Place[] => {
-  const onThread = { tags, params: schemas.threadPath, body: schemas.runBody };
-  return [
-    {
-      path: "/threads/:thread_id/runs",
-      run: "run",
-      schema: onThread,
-      create: ({ caller, params, body }, manner) =>
-        creation.createOnThread(
-          caller,
-          (params as z.output<typeof schemas.threadPath>).thread_id,
-          body as schemas.RunBody,
-          manner,
-        ),
-    },
-    {
-      path: "/runs",
-      run: "threadless run",
-      schema: { tags: threadlessTags, body: schemas.threadlessRunBody },
-      create: ({ caller, body }, manner) =>
-        creation.createThreadless(caller, body as schemas.ThreadlessRunBody, manner),
-    },
-  ];
-};
-
-const batchRoutes =
-  ({ creation }: RunService): RoutePlugin =>
-  async (app) => {
-    app.post(
-      "/runs/batch",
-      {
-        config: { largeBody: true, rate: "runs" },
-        schema: {
-          tags: threadlessTags,
-          summary: "Create several threadless runs in the background",
-          body: schemas.runBatchBody,
-          response: { 200: z.array(schemas.runRecord), ...conflicts },
-        },
-      },
-      async (request) => {
-        request.charge("runs", request.body.length - 1);
-        const headers = request.configurableHeaders();
-        return await creation.createBatch(request.caller, request.body, { headers });
-      },
-    );
-  };
 
 const pick = (run: Partial<schemas.RunRecord>, select: readonly string[]): Partial<schemas.RunRecord> =>
   Object.fromEntries(Object.entries(run).filter(([field]) => select.includes(field)));
@@ -398,8 +274,7 @@ export const createRunRoutes =
   (service: RunService): RoutePlugin =>
   async (app) => {
     const answers = createRunAnswers(app, service);
-    for (const place of placesOf(service)) await app.register(creationRoutes(place, answers));
-    await app.register(batchRoutes(service));
+    await app.register(createCreationRoutes(service.creation, answers));
     await app.register(recordRoutes(service));
     await app.register(joiningRoutes(service, answers));
     await app.register(cancellationRoutes(service));

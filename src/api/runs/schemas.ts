@@ -5,6 +5,7 @@ import {
   channelUpdate,
   checkpointNs,
   cursor,
+  errorAnswer,
   goto,
   jsonObject,
   jsonValue,
@@ -24,6 +25,18 @@ import {
   withKnownMode,
 } from "../../platform/domain/json-schemas.ts";
 import { storableFilter } from "../../platform/domain/search-filter.ts";
+
+// Parts of the descriptions of routes.
+
+export const tags = ["Runs"];
+export const threadlessTags = ["Threadless runs"];
+export const refusals = { 404: errorAnswer, 422: errorAnswer };
+/** For routes that an unfinished run can block. */
+export const conflicts = { ...refusals, 409: errorAnswer };
+export const values = jsonValue.describe(
+  "The graph's final values; `__error__` instead if the run failed, and also `__interrupt__` if it was interrupted.",
+);
+export const events = z.string().describe("Server-sent events; the first one is `metadata`.");
 
 /** Each namespace is compared with the name of each event. */
 const NAMESPACES_AT_MOST = 100;
