@@ -8,7 +8,7 @@ import {
   type Environment,
   type Flags,
 } from "../../platform/config/resolve.ts";
-import { NotRenewed } from "../../engine/executors/process/renewal.ts";
+import { NotRenewed } from "../../engine/executors/process/pool.ts";
 import { traceModules, type ModuleTrace } from "../../platform/lib/module-trace.ts";
 import { GraphLoadError, readGraphConfig, type GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import type { RunningServer } from "../start/in-development.ts";
@@ -95,7 +95,7 @@ class Renewing {
 
   async watchFiles(since: number): Promise<void> {
     const { project } = this.#basis;
-    const files = [...ownFiles(project), ...this.surroundings.trace.loaded().files, ...this.#graphFiles];
+    const files = [...ownFiles(project), ...this.surroundings.trace.files(), ...this.#graphFiles];
     await this.watch.set(files, since, this.#failure === undefined ? undefined : dirname(project.path));
   }
 
@@ -111,7 +111,6 @@ class Renewing {
       await assertLoadable(project, { given, config }, ["graphs", "auth", "http.app"]);
       return "restarts";
     }
-    let isWhole = false;
     if (files.some((file) => file === project.path || file === project.environmentFile)) {
       const now = await readBasis(this.surroundings);
       if (needsNewServer(this.#basis, now)) {
@@ -120,13 +119,12 @@ class Renewing {
       }
       setEnvironment(given, this.#basis, now);
       this.#basis = now;
-      isWhole = true;
     }
     if (files.some((file) => own.has(file))) {
       await assertLoadable(project, { given, config }, ["auth", "http.app"]);
       return "restarts";
     }
-    await this.running.server.renew({ isWhole });
+    await this.running.server.renew();
     return "renewed";
   }
 
@@ -181,7 +179,7 @@ const startAgainLater = async (error: unknown, surroundings: Surroundings, since
   const watch = new FileWatch(async () => process.exit(START_AGAIN));
   const project = await readGraphConfig(configFile).catch(() => undefined);
   const files = project === undefined ? [resolve(configFile)] : ownFiles(project);
-  await watch.set([...files, ...trace.loaded().files], since, dirname(resolve(configFile)));
+  await watch.set([...files, ...trace.files()], since, dirname(resolve(configFile)));
   // The watch alone does not keep the process alive.
   setInterval(() => undefined, 60_000);
 };

@@ -13,7 +13,7 @@ import { SEQ_PER_ATTEMPT } from "../events/event-ids.ts";
 import type { EventLog, LogEvents } from "../events/log.ts";
 import { RunChannel } from "../events/channel.ts";
 import type { AttemptResult, GraphExecutor, StopReason } from "../executors/executor.ts";
-import { PassedFaultError } from "../executors/process/described-error.ts";
+import { PassedFaultError } from "../executors/process/messages.ts";
 import { createConclusion, type ConclusionParts, type RunEnding } from "./conclusion.ts";
 import {
   exportAttempt,

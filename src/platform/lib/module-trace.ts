@@ -1,5 +1,5 @@
 import { createRequire, register } from "node:module";
-import { dirname, sep } from "node:path";
+import { sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 
@@ -7,12 +7,6 @@ import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 interface LoadedModule {
   parent: string | undefined;
   url: string;
-}
-
-export interface LoadedModules {
-  readonly files: readonly string[];
-  /** In order. `import` gives a URL, `require` a path. */
-  readonly packages: readonly string[];
 }
 
 const OWN = new URL("../../", import.meta.url).href;
@@ -36,7 +30,6 @@ export const traceModules = async () => {
   const { port1: messages, port2: port } = new MessageChannel();
   register("./module-trace-hooks.js", import.meta.url, { data: { port, own: OWN }, transferList: [port] });
   const imports = new Map<string, Set<string>>();
-  const packages = new Set<string>();
   let readLoaded = (): void => undefined;
 
   const note = (file: string, imported: string): void => {
@@ -45,20 +38,16 @@ export const traceModules = async () => {
   };
   const receive = ({ parent, url }: LoadedModule): void => {
     const file = fileOf(url);
-    const isFile = isProjects(file);
-    if (!isFile) packages.add(url);
-    else if (!imports.has(file)) imports.set(file, new Set());
-    if (isFile && parent !== undefined) note(fileOf(parent), file);
+    if (!isProjects(file)) return;
+    if (!imports.has(file)) imports.set(file, new Set());
+    if (parent !== undefined) note(fileOf(parent), file);
   };
   /** Node 20 calls no hook for a `require`d module. */
   const readRequired = (): void => {
     for (const [file, module] of Object.entries(require.cache)) {
       if (module === undefined || !isProjects(file)) continue;
       if (!imports.has(file)) imports.set(file, new Set());
-      for (const { filename } of module.children) {
-        if (isProjects(filename)) note(file, filename);
-        else if (!filename.startsWith(OWN_FOLDER)) packages.add(filename);
-      }
+      for (const { filename } of module.children) if (isProjects(filename)) note(file, filename);
     }
   };
   /** Reads messages that have arrived before their event. */
@@ -73,10 +62,10 @@ export const traceModules = async () => {
   messages.unref();
 
   return {
-    loaded(): LoadedModules {
+    files(): readonly string[] {
       readMessages();
       readRequired();
-      return { files: [...imports.keys()], packages: [...packages] };
+      return [...imports.keys()];
     },
     reachedFrom(files: readonly string[]): ReadonlySet<string> {
       readMessages();
@@ -101,15 +90,3 @@ export const traceModules = async () => {
 };
 
 export type ModuleTrace = Awaited<ReturnType<typeof traceModules>>;
-
-/** Ignores failures: the file that imports the package later gets the error. */
-export const loadPackages = async (packages: readonly string[]): Promise<void> => {
-  for (const name of packages) {
-    try {
-      if (name.startsWith("file:")) await import(name);
-      else createRequire(dirname(name) + sep)(name);
-    } catch {
-      // Documented above.
-    }
-  }
-};

@@ -189,14 +189,11 @@ const build = async (config: Config, parts: ServerParts, lifecycle: Lifecycle) =
       if (readsAhead && isReady() && hasApi) graphs.readAhead();
       return { address: `${addresses.listening}${http.mountPrefix}` };
     },
-    /**
-     * Running runs keep their code. Throws and changes nothing if the new code is invalid.
-     * @param how `isWhole`: the environment or the loader's settings have changed
-     */
-    async renew(how: { isWhole: boolean }): Promise<void> {
+    /** Running runs keep their code. Throws and changes nothing if the new code is invalid. */
+    async renew(): Promise<void> {
       const before = [...graphs.ids];
       // The graph process loads the new code first, because a faulty graph may harm its process.
-      await execution.graphProcesses.renew(how);
+      await execution.graphProcesses.renew();
       foundation.development?.trace.forget();
       await graphs.reload();
       const project = await readGraphConfig(config.graphConfigFile, config.projectKeys);

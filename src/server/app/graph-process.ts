@@ -16,7 +16,7 @@ import { createLogConsole, logOrigin, createSdkLogger, SDK_LOGGER } from "../../
 import { loadGraphs } from "../../graphs/graphs.ts";
 import { registerOwnServer } from "../../graphs/own-server.ts";
 import { createLogger, type Logger } from "../../platform/lib/logger.ts";
-import { loadPackages, traceModules } from "../../platform/lib/module-trace.ts";
+import { traceModules, type ModuleTrace } from "../../platform/lib/module-trace.ts";
 import { openTerminal } from "../../platform/lib/terminal.ts";
 import { isTelemetryConfigured, startTelemetry } from "../../platform/telemetry/sdk.ts";
 import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
@@ -59,7 +59,7 @@ const logWhatNothingCaught = (logger: Logger): void => {
   });
 };
 
-const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadIsAsked: Promise<void>) => {
+const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
   new Worker(WATCH, {
     workerData: { parent: process.ppid },
     execArgv: [],
@@ -102,14 +102,14 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     },
     logger,
   });
-  const trace = await openAhead(setup.packagesAhead, loadIsAsked);
+  const trace = setup.isReloading ? await traceModules() : undefined;
   const graphs = await loadGraphs({
     configPath: graphConfigFile,
     projectKeys,
     logger,
     checkpointer: checkpoints.saver,
     store: new PostgresStore({ repository, items, expiry: storeExpiry, visibility }),
-  }).finally(() => trace?.report());
+  }).finally(() => trace && reportFiles(trace));
   const runs = createRunRepository(database);
   return createHost({
     executor: createInlineExecutor({
@@ -122,7 +122,6 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
     }),
     send,
     isLoss: (error) => database.isLoss(error),
-    residentBytes: () => process.memoryUsage.rss(),
     takeCheckpointWrites() {
       const taken = checkpointWrites;
       checkpointWrites = [];
@@ -136,29 +135,19 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>, loadI
   });
 };
 
-/** Preloads packages in development. */
-const openAhead = async (packages: readonly string[] | undefined, loadIsAsked: Promise<void>) => {
-  if (packages === undefined) return undefined;
-  const trace = await traceModules();
-  await loadPackages(packages);
-  send({ kind: "prepared" });
-  await loadIsAsked;
-  const sendLoaded = (): void => send({ kind: "loaded", ...trace.loaded() });
-  return {
-    report() {
-      sendLoaded();
-      // Reports at most once per turn of the event loop.
-      let isDue = false;
-      trace.onMore(() => {
-        if (isDue) return;
-        isDue = true;
-        setImmediate(() => {
-          isDue = false;
-          sendLoaded();
-        });
-      });
-    },
-  };
+/** At most once per turn of the event loop: graphs load some files later. */
+const reportFiles = (trace: ModuleTrace): void => {
+  const report = (): void => send({ kind: "loaded", files: trace.files() });
+  let isDue = false;
+  report();
+  trace.onMore(() => {
+    if (isDue) return;
+    isDue = true;
+    setImmediate(() => {
+      isDue = false;
+      report();
+    });
+  });
 };
 
 /** This process serves only one server. */
@@ -166,11 +155,9 @@ const ownServer: { address?: string } = {};
 registerOwnServer({ address: () => ownServer.address });
 
 const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
-  let askForLoad = (): void => undefined;
-  const opening = open(message, new Promise<void>((resolve) => (askForLoad = resolve)));
+  const opening = open(message);
   process.on("message", (next: ToGraphProcess) => {
-    if (next.kind === "load") askForLoad();
-    else if (next.kind === "listening") ownServer.address = next.address;
+    if (next.kind === "listening") ownServer.address = next.address;
     else
       opening.then(
         ({ receive }) => receive(next),
@@ -181,7 +168,7 @@ const onSetup = (message: Extract<ToGraphProcess, { kind: "setup" }>): void => {
   opening.then(
     () => send({ kind: "ready" }),
     (error: unknown) => {
-      if (message.setup.packagesAhead !== undefined && error instanceof GraphLoadError)
+      if (message.setup.isReloading && error instanceof GraphLoadError)
         return send({ kind: "failed", message: error.message });
       // The stack says nothing about an unreachable database.
       const text = error instanceof Error ? (isPassing(error) ? error.message : error.stack) : undefined;

@@ -5,7 +5,7 @@ import type { GraphExecutor } from "../../engine/executors/executor.ts";
 import { encryptionOf } from "../../platform/config/options.ts";
 import { objectStoreOf } from "../../platform/config/options.ts";
 import { createInlineExecutor, type InlineExecutorParts } from "../../engine/executors/inline.ts";
-import { createGraphProcesses, type GraphProcesses } from "../../engine/executors/process/pool.ts";
+import { GraphProcesses } from "../../engine/executors/process/pool.ts";
 import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 
@@ -73,10 +73,10 @@ export const openGraphExecutor = (
     config;
   const warning = processes === 0 ? undefined : poolWarning(config, plan);
   if (warning !== undefined) logger.warn(warning);
-  const graphProcesses = createGraphProcesses({
+  const graphProcesses = new GraphProcesses({
     processes,
-    spares: processes === 0 ? 0 : SPARES,
-    isReloading: onFiles !== undefined,
+    // In development a spare would have loaded the code before the change.
+    spares: processes === 0 || onFiles !== undefined ? 0 : SPARES,
     onFiles,
     onCheckpointsWritten,
     entry: ENTRY,
@@ -94,6 +94,7 @@ export const openGraphExecutor = (
       logContents: config.logContents,
       encryption: encryptionOf(config),
       objectStore: objectStoreOf(config),
+      isReloading: onFiles !== undefined,
     },
     heapMegabytes: graphProcessHeapMegabytes,
     blockedSeconds: config.blockedLoopSeconds,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ClaimedRunRow } from "../../../src/platform/database/tables.ts";
-import type { WatchedSink } from "../../../src/engine/executors/executor.ts";
-import { createEventPipe } from "../../../src/engine/executors/process/event-pipe.ts";
+import type { AttemptEvents, GraphResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
+import { createHost } from "../../../src/engine/executors/process/host.ts";
 import { RemoteExecution } from "../../../src/engine/executors/process/remote-execution.ts";
-import { WINDOW_CHARACTERS, type EventPair } from "../../../src/engine/executors/process/messages.ts";
+import { WINDOW_CHARACTERS } from "../../../src/engine/executors/process/messages.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { NO_RECORDS } from "../no-records.ts";
 
@@ -35,35 +35,42 @@ test("a graph that emits 50 MB faster than they are read waits, and no event is 
     { isAlone: false, publishesProtocol: false, records: NO_RECORDS, onGraphEnded: () => undefined },
     () => undefined,
   );
-  const pipe = createEventPipe(
-    (batches) => {
-      for (const { events } of batches) execution.emit(events as EventPair[]);
-    },
-    () => undefined,
-  );
-  const there = pipe.open(1, { wanted: true, logged: false });
-  execution.placeAt({
-    send: (message) => void (message.kind === "taken" && there.taken(message.characters)),
-  });
-
   let emitted = 0;
-  const graph = (async () => {
+  let there: AttemptEvents | undefined;
+  const runGraph = async (events: AttemptEvents): Promise<GraphResult> => {
+    there = events;
     while (emitted < EVENTS) {
-      there.emit("custom", () => `${emitted} ${TEXT}`);
+      events.emit("custom", () => `${emitted} ${TEXT}`);
       emitted += 1;
-      if (there.needsPause) await there.pause();
+      if (events.needsPause) await events.pause();
     }
-    pipe.flush();
-  })();
+    return { kind: "stopped", reason: { kind: "shutdown" } };
+  };
+  const host = createHost({
+    executor: {
+      execute: (_, events) => ({
+        result: runGraph(events),
+        stop: () => undefined,
+        wantValues: () => undefined,
+      }),
+    },
+    send(message) {
+      if (message.kind === "events") for (const [, events] of message.batches) execution.emit(events);
+      if (message.kind === "result") execution.arrived(message.result);
+    },
+    isLoss: () => false,
+    onClose: () => undefined,
+  });
+  execution.placeAt({ send: (message) => host.receive(message), kill: () => undefined });
 
   const atOnce = Math.ceil(WINDOW_CHARACTERS / TEXT.length);
-  await eventually("it waits", () => there.needsPause);
+  await eventually("it waits", () => there?.needsPause === true);
   // Whole turns of the event loop, in which the graph could continue.
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
   expect(emitted).toBeLessThanOrEqual(atOnce);
 
   let isOver = false;
-  void graph.then(() => (isOver = true));
+  void execution.result.then(() => (isOver = true));
   while (!isOver) {
     const before = taken.length;
     goOn();

@@ -23,7 +23,7 @@ const start = ({ isFailureLogged = false, write = (_line: string): void => undef
     blockedSeconds: 10,
     onMessage: () => undefined,
     onEnd,
-    isFailureLogged: () => isFailureLogged,
+    isFailureLogged,
     logger: createLogger({ level: "info", destination: { write } }),
   });
   return { graphProcess, onEnd };

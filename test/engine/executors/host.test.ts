@@ -7,7 +7,7 @@ import type {
   WatchedSink,
 } from "../../../src/engine/executors/executor.ts";
 import { LeaseLostError } from "../../../src/platform/domain/errors.ts";
-import { PassedFaultError } from "../../../src/engine/executors/process/described-error.ts";
+import { PassedFaultError } from "../../../src/engine/executors/process/messages.ts";
 import { RemoteExecution } from "../../../src/engine/executors/process/remote-execution.ts";
 import { createHost } from "../../../src/engine/executors/process/host.ts";
 import { NO_RECORDS } from "../no-records.ts";
@@ -45,11 +45,10 @@ const resultThere = async (result: GraphResult) => {
       if (sent.kind === "result") there.arrived(sent.result);
     },
     isLoss: () => false,
-    residentBytes: () => 0,
     onClose: () => undefined,
   });
   there.wantValues();
-  there.placeAt({ send: (message) => host.receive(message) });
+  there.placeAt({ kill: () => undefined, send: (message) => host.receive(message) });
   return await there.result;
 };
 
@@ -94,10 +93,12 @@ const askingTheLog = async (logged: () => Promise<void>) => {
       if (sent.kind === "result") there.arrived(sent.result);
     },
     isLoss: () => false,
-    residentBytes: () => 0,
     onClose: () => undefined,
   });
-  there.placeAt({ send: (message) => host.receive(JSON.parse(JSON.stringify(message)) as typeof message) });
+  there.placeAt({
+    kill: () => undefined,
+    send: (message) => host.receive(JSON.parse(JSON.stringify(message)) as typeof message),
+  });
   return { result: await there.result, stopped };
 };
 

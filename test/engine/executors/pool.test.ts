@@ -6,7 +6,7 @@ import type {
 } from "../../../src/engine/executors/process/graph-process.ts";
 import type { AttemptResult, WatchedSink } from "../../../src/engine/executors/executor.ts";
 import type { ToGraphProcess } from "../../../src/engine/executors/process/messages.ts";
-import { createGraphProcesses } from "../../../src/engine/executors/process/pool.ts";
+import { GraphProcesses } from "../../../src/engine/executors/process/pool.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 import { NO_RECORDS } from "../no-records.ts";
 
@@ -28,7 +28,6 @@ vi.mock(import("../../../src/engine/executors/process/graph-process.ts"), () => 
       id: started.length + 1,
       isResponsive: true,
       send: (message) => void fake.received.push(message),
-      load: () => void fake.received.push({ kind: "load" }),
       kill: (reason, how) => options.onEnd(reason, how),
       close() {
         fake.isClosed = true;
@@ -52,10 +51,8 @@ const SINK: WatchedSink = {
 };
 
 const lines: string[] = [];
-const aPool = (
-  options: { processes?: number; spares?: number; runsAtMost?: number; isReloading?: boolean } = {},
-) =>
-  createGraphProcesses({
+const aPool = (options: { processes?: number; spares?: number; runsAtMost?: number } = {}) =>
+  new GraphProcesses({
     processes: 1,
     spares: 1,
     entry: new URL("file:///graphs.js"),
@@ -206,7 +203,7 @@ describe("in development, when no process can load the graphs,", () => {
   const SENTENCE = "Graph 'agent' can't be loaded: 1 error: a.ts:3:7: ERROR: Unexpected ;.";
   const REFUSED = { kind: "failed", error: { message: SENTENCE } };
   const aBrokenPool = () => {
-    const pool = aPool({ isReloading: true, spares: 0 });
+    const pool = aPool({ spares: 0 });
     ready(started[0]!);
     started[0]!.options.onEnd("exit", "exited with 1");
     return pool;
@@ -246,7 +243,7 @@ describe("in development, when no process can load the graphs,", () => {
     const pool = aBrokenPool();
     const { state } = begin(pool, "run");
     const broken = await nextStart(2);
-    const renewed = pool.renew({ isWhole: false });
+    const renewed = pool.renew();
     const successor = await nextStart(3);
     broken.options.onMessage(BROKEN);
     await vi.advanceTimersByTimeAsync(0);
@@ -285,33 +282,14 @@ describe("with a spare that is ready", () => {
     expect(pool.figures()).toMatchObject({ working: 1, spare: 1, starting: 0, deaths: { signal: 1 } });
   });
 
-  describe("while a process does not answer", () => {
-    const stopAnswering = (fake: FakeProcess): void => {
-      fake.isResponsive = false;
-    };
-
-    test("a new run begins in the spare, and the process ends with its present runs", () => {
-      const pool = aReadyPool();
-      begin(pool, "hanging");
-      stopAnswering(started[0]!);
-      begin(pool, "new");
-      expect(placesOf("new")).toEqual([2]);
-      expect(started).toHaveLength(3);
-      const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
-      started[0]!.options.onMessage({ kind: "result", id: idOf(started[0]!, "hanging"), result });
-      expect(started[0]!.isClosed).toBe(true);
-    });
-
-    test("the pool starts no more processes for it than its size", () => {
-      const pool = aReadyPool();
-      for (let silent = 0; silent < 3; silent += 1) {
-        begin(pool, `hanging ${silent}`);
-        stopAnswering(started[silent]!);
-        ready(started.at(-1)!);
-      }
-      begin(pool, "waits");
-      expect([placesOf("waits"), started.length]).toEqual([[], 3]);
-    });
+  test("a process that does not answer gets no new run", () => {
+    const pool = aPool({ processes: 2 });
+    const [silent, answering] = started as [FakeProcess, FakeProcess];
+    ready(silent);
+    ready(answering);
+    silent.isResponsive = false;
+    for (const name of ["one", "two"]) begin(pool, name);
+    expect([placesOf("one"), placesOf("two")]).toEqual([[2], [2]]);
   });
 
   test("a worn process gives its place to the new one, and ends with its last run", async () => {
@@ -454,33 +432,29 @@ test("a closed pool begins no run and starts no process", async () => {
 });
 
 test("new code of graphs starts no process without regular processes", async () => {
-  await aPool({ processes: 0, spares: 0, isReloading: true }).renew({ isWhole: true });
+  await aPool({ processes: 0, spares: 0 }).renew();
   expect(started).toHaveLength(0);
 });
 
 describe("new code of graphs", () => {
-  const isLogged = ({ received }: FakeProcess): boolean => received.some(({ kind }) => kind === "load");
-  const aReloadingPool = async () => {
-    const pool = aPool({ isReloading: true });
+  const aReloadingPool = () => {
+    const pool = aPool({ spares: 0 });
     const [first] = started as [FakeProcess];
     ready(first);
-    const [, spare] = started as [FakeProcess, FakeProcess];
-    spare.options.onMessage({ kind: "prepared" });
-    return { pool, first, spare };
+    return { pool, first };
   };
 
-  test("is loaded by a prepared process; new runs begin there, and running ones end where they are", async () => {
-    const { pool, first, spare } = await aReloadingPool();
+  test("is loaded by a new process; new runs begin there, and running ones end where they are", async () => {
+    const { pool, first } = aReloadingPool();
     const before = begin(pool, "before");
-    expect(isLogged(spare)).toBe(false);
-    const renewed = pool.renew({ isWhole: false });
-    expect(isLogged(spare)).toBe(true);
+    const renewed = pool.renew();
+    const successor = started.at(-1)!;
     begin(pool, "meanwhile");
     expect(idOf(first, "meanwhile")).toBeDefined();
-    ready(spare);
+    ready(successor);
     await renewed;
     begin(pool, "after");
-    expect(idOf(spare, "after")).toBeDefined();
+    expect(idOf(successor, "after")).toBeDefined();
     expect(first.isClosed).toBe(false);
     for (const name of ["before", "meanwhile"]) {
       const result = { kind: "stopped", reason: { kind: "timeout" } } as const;
@@ -492,39 +466,27 @@ describe("new code of graphs", () => {
   });
 
   test("that can't be loaded, or ends its process, leaves the old code in service", async () => {
-    const { pool, first, spare } = await aReloadingPool();
-    const failing = expect(pool.renew({ isWhole: false })).rejects.toThrow("a comma is missing");
-    spare.options.onMessage({ kind: "failed", message: "a comma is missing" });
+    const { pool, first } = aReloadingPool();
+    const failing = expect(pool.renew()).rejects.toThrow("a comma is missing");
+    started.at(-1)!.options.onMessage({ kind: "failed", message: "a comma is missing" });
     await failing;
-    expect(spare.isClosed).toBe(true);
-    const exiting = expect(pool.renew({ isWhole: false })).rejects.toThrow("exited with 3");
+    expect(started.at(-1)!.isClosed).toBe(true);
+    const exiting = expect(pool.renew()).rejects.toThrow("exited with 3");
     started.at(-1)!.options.onEnd("exit", "exited with 3");
     await exiting;
     begin(pool, "run");
     expect(idOf(first, "run")).toBeDefined();
   });
 
-  test("is loaded by a process started after a change of the environment, and not by the spare", async () => {
-    const { pool, spare } = await aReloadingPool();
-    const renewed = pool.renew({ isWhole: true });
-    expect(spare.isClosed).toBe(true);
-    expect(isLogged(spare)).toBe(false);
-    const successor = started.at(-1)!;
-    expect(isLogged(successor)).toBe(true);
-    ready(successor);
-    await renewed;
-    begin(pool, "run");
-    expect(idOf(successor, "run")).toBeDefined();
-  });
-
   test("of a later change replaces code that is being loaded", async () => {
-    const { pool, spare } = await aReloadingPool();
-    const first = expect(pool.renew({ isWhole: false })).rejects.toThrow("once more");
-    const second = pool.renew({ isWhole: false });
+    const { pool } = aReloadingPool();
+    const first = expect(pool.renew()).rejects.toThrow("once more");
+    const replaced = started.at(-1)!;
+    const second = pool.renew();
     await first;
-    ready(started.findLast((fake) => isLogged(fake) && !fake.isClosed)!);
+    ready(started.at(-1)!);
     await second;
-    expect(spare.isClosed).toBe(true);
+    expect(replaced.isClosed).toBe(true);
   });
 });
 
@@ -546,7 +508,7 @@ describe("a server's start that waits for the graphs", () => {
   });
 
   test("continues when code that is being written can't be loaded, and when the server stops", async () => {
-    const broken = aPool({ isReloading: true });
+    const broken = aPool({ spares: 0 });
     started[0]!.options.onMessage({ kind: "failed", message: "a bracket is missing" });
     expect(await hasLoaded(broken)).toBe(true);
     const stopped = aPool();
@@ -556,30 +518,24 @@ describe("a server's start that waits for the graphs", () => {
 });
 
 describe("the reason why processes do not start", () => {
-  /** The number of log lines in ten minutes of a pool whose processes all fail. */
-  const timesLogged = async (isReloading: boolean): Promise<number> => {
-    const pool = aPool({ isReloading });
-    expect(started[0]!.options.isFailureLogged()).toBe(false);
-    for (let times = 0; times < 20; times += 1) {
+  test("is logged about once a minute", async () => {
+    const pool = aPool();
+    expect(started[0]!.options.isFailureLogged).toBe(false);
+    for (let times = 0; times < 24; times += 1) {
       started.at(-1)!.options.onEnd("start", "exited with 1");
-      await vi.advanceTimersByTimeAsync(LONG_MS / 2);
+      await vi.advanceTimersByTimeAsync(LONG_MS / 12);
     }
     await pool.close();
-    return lines.filter((line) => line.includes("before it was ready")).length;
-  };
-
-  test("is logged once while files are being written, and repeatedly by a server without a file watch", async () => {
-    expect(await timesLogged(true)).toBe(1);
-    started.length = 0;
-    lines.length = 0;
-    expect(await timesLogged(false)).toBeGreaterThan(2);
+    expect(lines.filter((line) => line.includes("before it was ready"))).toHaveLength(2);
   });
 
-  test("is logged again after a process was ready", () => {
-    aPool({ isReloading: true });
+  test("is logged again after a process was ready", async () => {
+    const pool = aPool();
     started[0]!.options.onEnd("start", "exited with 1");
-    expect(started.at(-1)!.options.isFailureLogged()).toBe(true);
+    await vi.advanceTimersByTimeAsync(LONG_MS);
+    expect(started.at(-1)!.options.isFailureLogged).toBe(true);
     ready(started.at(-1)!);
-    expect(started.at(-1)!.options.isFailureLogged()).toBe(false);
+    expect(started.at(-1)!.options.isFailureLogged).toBe(false);
+    await pool.close();
   });
 });

@@ -7,7 +7,7 @@ import {
 import type { Config } from "../../../src/platform/config/config.ts";
 import { createLogger } from "../../../src/platform/lib/logger.ts";
 
-vi.mock(import("../../../src/engine/executors/process/pool.ts"), () => ({ createGraphProcesses: vi.fn() }));
+vi.mock(import("../../../src/engine/executors/process/pool.ts"), () => ({ GraphProcesses: vi.fn() }));
 
 /** The log lines of a start with this many processes and connections. */
 const warningsOf = (graphProcesses: number, databasePoolSize: number): string => {

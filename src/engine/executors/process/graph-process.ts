@@ -2,7 +2,6 @@ import { fork, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { FromGraphProcess, GraphProcessSetup, ToGraphProcess } from "./messages.ts";
-import { logOutput } from "./output.ts";
 
 /**
  * `signal`: from any sender; `blocked`: killed because it did not answer; `unstopped`: killed because a run
@@ -22,8 +21,8 @@ export interface GraphProcessOptions {
    * sentence; `cause`: of a failed start.
    */
   onEnd(reason: DeathReason, how: string, cause?: Error): void;
-  /** True if the log has the reason of failed starts. Output before `ready` then goes to debug level. */
-  isFailureLogged(): boolean;
+  /** The log has the reason of failed starts. Output before `ready` then goes to debug level. */
+  isFailureLogged: boolean;
   logger: Logger;
 }
 
@@ -31,8 +30,6 @@ export interface GraphProcess {
   readonly id: number | undefined;
   readonly isResponsive: boolean;
   send(message: ToGraphProcess): void;
-  /** Loads the graphs in a prepared process, within START_SECONDS. */
-  load(): void;
   /** `onEnd` gets reason and `how`. */
   kill(reason: DeathReason, how: string): void;
   close(): Promise<void>;
@@ -47,10 +44,59 @@ const UNRESPONSIVE_AFTER = 2;
 /** More than the sending of the last traces takes (graphs/langsmith.ts). */
 const CLOSE_MS = 4_000;
 const LOG_DESCRIPTOR = 4;
+const LINE_CHARACTERS_AT_MOST = 16_000;
 
-type End = readonly [reason: DeathReason, how: string];
+const readLines = (stream: Readable | undefined, onLine: (line: string) => void): void => {
+  let line = "";
+  let isCut = false;
+  const take = (text: string): void => {
+    line += text.slice(0, Math.max(0, LINE_CHARACTERS_AT_MOST - line.length));
+    isCut ||= line.length >= LINE_CHARACTERS_AT_MOST;
+  };
+  const end = (): void => {
+    if (line !== "") onLine(isCut ? `${line}… (cut)` : line);
+    line = "";
+    isCut = false;
+  };
+  stream?.setEncoding("utf8");
+  stream?.on("data", (chunk: string) => {
+    const [first = "", ...others] = chunk.split("\n");
+    take(first);
+    for (const other of others) {
+      end();
+      take(other);
+    }
+  });
+  stream?.on("end", end);
+  stream?.on("error", () => undefined);
+};
+
+const FATAL = 60;
+
+/** Printed text becomes a field, so graphs can't forge log lines. */
+const logOutput = (logger: Logger, streams: readonly Readable[], isRepeated: () => boolean): void => {
+  const [, out, error] = streams;
+  readLines(out, (text) => logger[isRepeated() ? "debug" : "info"]({ text }, "printed"));
+  readLines(error, (text) => logger[isRepeated() ? "debug" : "warn"]({ text }, "printed"));
+  // The process's own logger has made fields of errors.
+  const passed = logger.child({}, { serializers: { err: (fields: unknown) => fields } });
+  readLines(streams[LOG_DESCRIPTOR], (line) => {
+    let fields: Record<string, unknown>;
+    try {
+      fields = JSON.parse(line) as Record<string, unknown>;
+    } catch {
+      return logger.warn({ text: line }, "printed");
+    }
+    const { level, time: _time, msg, ...others } = fields;
+    // A graph process's fatal error does not end the main process.
+    const name = level === FATAL ? "error" : (logger.levels.labels[Number(level)] ?? "info");
+    passed[name as "info"](others, String(msg));
+  });
+};
+
 /** V8 ends a process with a full heap by one of these. */
 const SIGNALS_OF_V8 = new Set<NodeJS.Signals | null>(["SIGABRT", "SIGTRAP"]);
+type End = readonly [reason: DeathReason, how: string, cause?: Error];
 const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
   if (signal === null) return ["exit", `exited with ${code}`];
   return SIGNALS_OF_V8.has(signal)
@@ -58,69 +104,33 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): End => {
     : ["signal", `was ended by ${signal}`];
 };
 
-/**
- * A failed fork resolves to its error: `fork` throws ENOMEM, but EMFILE and ENFILE arrive as events of a
- * child without streams.
- */
-const forkEntry = ({ entry, heapMegabytes }: GraphProcessOptions): ChildProcess | Promise<Error> => {
+/** Undefined if `fork` throws (ENOMEM). EMFILE and ENFILE arrive as events of a child without streams and pid. */
+const forkEntry = (
+  { entry, heapMegabytes }: GraphProcessOptions,
+  onThrown: (error: Error) => void,
+): ChildProcess | undefined => {
   try {
     // No inherited `execArgv`: the entry registers its own loader, and only one process can use a debugger's
     // port.
-    const child = fork(entry, [], {
+    return fork(entry, [], {
       execArgv: [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${YOUNG_MEGABYTES}`],
       stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
     });
-    if (child.pid !== undefined) return child;
-    return new Promise((resolve) => child.once("error", resolve));
   } catch (error) {
-    return Promise.resolve(error instanceof Error ? error : new Error(String(error)));
+    queueMicrotask(() => onThrown(error as Error));
+    return undefined;
   }
-};
-
-const neverStarted = (failure: Promise<Error>, { onEnd }: GraphProcessOptions): GraphProcess => {
-  let isClosing = false;
-  void failure.then((cause) => {
-    if (!isClosing) onEnd("start", "could not be started", cause);
-  });
-  return {
-    id: undefined,
-    isResponsive: false,
-    send: () => undefined,
-    load: () => undefined,
-    kill: () => undefined,
-    async close() {
-      isClosing = true;
-      await failure;
-    },
-  };
 };
 
 export const startGraphProcess = (options: GraphProcessOptions): GraphProcess => {
   const { setup, blockedSeconds, onMessage, onEnd } = options;
-  const child = forkEntry(options);
-  if (child instanceof Promise) return neverStarted(child, options);
-  const logger = options.logger.child({ graph_process: child.pid });
-  const streams = child.stdio as unknown as Readable[];
-  const [, out, error] = streams;
-  const log = streams[LOG_DESCRIPTOR];
-  /** Undefined while the process loads its graphs or waits for `load`: no pings then. */
   let unanswered: number | undefined;
-  if (out !== undefined && error !== undefined && log !== undefined)
-    logOutput(logger, { out, error, log }, () => unanswered === undefined && options.isFailureLogged());
   let killedBecause: End | undefined;
   let isClosing = false;
   let hasExited = false;
   let resolveExited = (): void => undefined;
   const exited = new Promise<void>((resolve) => (resolveExited = resolve));
 
-  const send = (message: ToGraphProcess): void => {
-    // A failed send has no receiver; `exit` follows.
-    if (child.connected) child.send(message, () => undefined);
-  };
-  const kill = (...end: End): void => {
-    killedBecause ??= end;
-    child.kill("SIGKILL");
-  };
   const receiveExit = (...seen: End): void => {
     if (hasExited) return;
     hasExited = true;
@@ -129,7 +139,19 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     resolveExited();
     if (!isClosing) onEnd(...(killedBecause ?? seen));
   };
-  // Counts pings instead of time: if this loop was blocked, answers are still queued.
+  const notStarted = (cause: Error): void => receiveExit("start", "could not be started", cause);
+  const child = forkEntry(options, notStarted);
+  const logger = options.logger.child({ graph_process: child?.pid });
+  const send = (message: ToGraphProcess): void => {
+    // A failed send has no receiver; `exit` follows.
+    if (child?.connected === true) child.send(message, () => undefined);
+  };
+  const kill = (...end: End): void => {
+    killedBecause ??= end;
+    child?.kill("SIGKILL");
+  };
+  // Counts pings instead of time: if this loop was blocked, answers are still queued. A process that loads its graphs
+  // gets none.
   const pinging = setInterval(() => {
     if (unanswered === undefined) return;
     send({ kind: "ping" });
@@ -138,50 +160,46 @@ export const startGraphProcess = (options: GraphProcessOptions): GraphProcess =>
     }
     unanswered += 1;
   }, PING_MS);
-  const killIfNotStarted = (): NodeJS.Timeout =>
-    setTimeout(
-      () => kill("start", `was killed: it did not load its graphs within ${START_SECONDS} seconds`),
-      START_SECONDS * 1_000,
-    );
-  let starting = killIfNotStarted();
-  let mustLoad = false;
-  child.on("message", (message: unknown) => {
+  const starting = setTimeout(
+    () => kill("start", `was killed: it did not load its graphs within ${START_SECONDS} seconds`),
+    START_SECONDS * 1_000,
+  );
+  logOutput(
+    logger,
+    (child?.stdio ?? []) as unknown as Readable[],
+    () => unanswered === undefined && options.isFailureLogged,
+  );
+  child?.on("message", (message: unknown) => {
     if (hasExited || typeof message !== "object" || message === null || !("kind" in message)) return;
-    const { kind } = message as FromGraphProcess;
-    if (kind === "prepared") {
-      if (!mustLoad) clearTimeout(starting);
-    } else if (kind !== "loaded" && kind !== "failed") {
-      // `loaded` may come before `failed`, and a process without graphs answers no pings.
+    const received = message as FromGraphProcess;
+    // `loaded` may come before `failed`, and a process without graphs answers no pings.
+    if (received.kind !== "loaded" && received.kind !== "failed") {
       unanswered = 0;
       clearTimeout(starting);
     }
-    onMessage(message as FromGraphProcess);
+    onMessage(received);
   });
-  child.on("error", (cause) => {
-    logger.error({ err: cause }, "a message could not be sent to a graph process");
+  child?.on("error", (cause) => {
+    if (child.pid === undefined) notStarted(cause);
+    else logger.error({ err: cause }, "a message could not be sent to a graph process");
   });
-  child.on("exit", (code, signal) => receiveExit(...endOf(code, signal)));
+  child?.on("exit", (code, signal) => receiveExit(...endOf(code, signal)));
   send({ kind: "setup", setup });
 
   return {
-    id: child.pid,
+    id: child?.pid,
     get isResponsive() {
       return (unanswered ?? 0) < UNRESPONSIVE_AFTER;
     },
     send,
-    load() {
-      mustLoad = true;
-      clearTimeout(starting);
-      starting = killIfNotStarted();
-      send({ kind: "load" });
-    },
     kill,
     async close() {
       isClosing = true;
+      if (hasExited) return;
       // While the graphs load, the process would read the message late.
-      if (unanswered === undefined) child.kill("SIGKILL");
+      if (unanswered === undefined) child?.kill("SIGKILL");
       else send({ kind: "close" });
-      const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_MS);
+      const timer = setTimeout(() => child?.kill("SIGKILL"), CLOSE_MS);
       await exited;
       clearTimeout(timer);
     },

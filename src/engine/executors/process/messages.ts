@@ -5,10 +5,10 @@ import type { ProjectKeys } from "../../../platform/config/project-keys.ts";
 import type { ClaimedRunRow } from "../../../platform/database/tables.ts";
 import type { ObjectStoreSetup } from "../../../platform/database/object-store.ts";
 import type { EncryptionSetup } from "../../../platform/encryption/cipher.ts";
-import type { LoadedModules } from "../../../platform/lib/module-trace.ts";
 import type { StopReason } from "../executor.ts";
 import type { ResumeRefusal } from "../strict-resume.ts";
-import type { DescribedError } from "./described-error.ts";
+import { sqlState, StateLostError, StateStorageError } from "../../../platform/domain/errors.ts";
+import { describeThrown } from "../../../platform/lib/thrown.ts";
 
 /** JSON over the pipe of `fork`. `id` is the main process's number of an execution. */
 
@@ -27,13 +27,12 @@ export interface GraphProcessSetup {
   /** Sent over the pipe, because graphs and their child processes see the environment. */
   encryption: EncryptionSetup;
   objectStore: ObjectStoreSetup | undefined;
-  /** Development: the process loads these packages, sends `prepared`, and loads the graphs on `load`. */
-  packagesAhead: readonly string[] | undefined;
+  /** Development: the process says which files it has loaded, or why it can't load the graphs. */
+  isReloading: boolean;
 }
 
 export type ToGraphProcess =
   | { kind: "setup"; setup: GraphProcessSetup }
-  | { kind: "load" }
   /**
    * `wanted`: the events have a reader; `wantsValues`: the final values have one. The row's dates arrive as text.
    */
@@ -79,11 +78,11 @@ export type SentResult =
 
 export type FromGraphProcess =
   | { kind: "ready" }
-  | { kind: "prepared" }
   /** Development: the graphs can't be loaded; for a person. */
   | { kind: "failed"; message: string }
-  | ({ kind: "loaded" } & LoadedModules)
-  | { kind: "events"; batches: { id: number; events: EventPair[] }[] }
+  | { kind: "loaded"; files: readonly string[] }
+  /** By execution. */
+  | { kind: "events"; batches: [id: number, events: EventPair[]][] }
   /** Answered by `logged` when the log has the events sent before, or has given up. */
   | { kind: "log"; id: number }
   | { kind: "graph-ended"; id: number }
@@ -99,3 +98,57 @@ export const charactersOf = ([event, data]: EventPair): number =>
   event.length + data.length + EVENT_OVERHEAD_CHARACTERS;
 
 export const WINDOW_CHARACTERS = 1024 * 1024;
+
+export interface DescribedError {
+  /** `passing`: the database was unreachable or lost state, so the run is tried again. */
+  kind: "passing" | "state-storage" | "database" | "other";
+  name: string;
+  message: string;
+  stack: string | undefined;
+  code: string | undefined;
+  cause: DescribedError | undefined;
+}
+
+const STACK_CHARACTERS_AT_MOST = 10_000;
+const CAUSES_AT_MOST = 5;
+
+export const describeError = (
+  error: unknown,
+  isLoss: (error: unknown) => boolean,
+  causes = CAUSES_AT_MOST,
+): DescribedError => {
+  const { stack, cause } = error instanceof Error ? error : {};
+  const kindOf = (): DescribedError["kind"] => {
+    if (isLoss(error) || error instanceof StateLostError || error instanceof PassedFaultError)
+      return "passing";
+    if (error instanceof StateStorageError) return "state-storage";
+    return sqlState(error) !== undefined && "routine" in (error as Error) ? "database" : "other";
+  };
+  return {
+    kind: kindOf(),
+    ...describeThrown(error),
+    stack: typeof stack === "string" ? stack.slice(0, STACK_CHARACTERS_AT_MOST) : undefined,
+    code: sqlState(error),
+    cause: cause instanceof Error && causes > 0 ? describeError(cause, isLoss, causes - 1) : undefined,
+  };
+};
+
+/** Another process could not reach the database, or the database lost state. */
+export class PassedFaultError extends Error {}
+
+export const restoreError = ({ kind, name, message, stack, code, cause }: DescribedError): Error => {
+  const options = cause === undefined ? {} : { cause: restoreError(cause) };
+  const error =
+    kind === "passing"
+      ? new PassedFaultError(message, options)
+      : kind === "state-storage"
+        ? new StateStorageError(message, options)
+        : new Error(message, options);
+  return Object.assign(error, {
+    name,
+    stack,
+    ...(code === undefined ? {} : { code }),
+    // error-for-clients.ts recognizes errors of PostgreSQL by this property.
+    ...(kind === "database" ? { routine: "" } : {}),
+  });
+};

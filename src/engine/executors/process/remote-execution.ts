@@ -9,10 +9,11 @@ import type {
 } from "../executor.ts";
 import { isPassing } from "../../../platform/database/passing-faults.ts";
 import { LeaseLostError } from "../../../platform/domain/errors.ts";
-import { describeError, restoreError } from "./described-error.ts";
 import type { GraphProcess } from "./graph-process.ts";
 import {
   charactersOf,
+  describeError,
+  restoreError,
   WINDOW_CHARACTERS,
   type EventPair,
   type MadeText,
@@ -22,7 +23,13 @@ import {
 /** Acknowledgements per window; fewer save messages. */
 const STEPS_OF_WINDOW = 8;
 
-type Placed = Pick<GraphProcess, "send">;
+/**
+ * Time between `stop` and the kill. The execution is given up after 0.5 s, so only a blocked event loop takes
+ * longer.
+ */
+const STOP_MS = 5_000;
+/** A supervisor kills the server after some seconds. */
+const SHUTDOWN_STOP_MS = 1_500;
 
 const textOf = <Text>(made: MadeText<Text>): Text => {
   if ("error" in made) throw restoreError(made.error);
@@ -31,12 +38,12 @@ const textOf = <Text>(made: MadeText<Text>): Text => {
 
 const toResult = (sent: SentResult): AttemptResult => {
   if (sent.kind === "failed") return { kind: "failed", error: restoreError(sent.error) };
-  if (sent.kind === "stopped" || sent.kind === "refused") return sent;
+  if (sent.kind !== "completed") return sent;
   const { values, interrupts, outputKeys, lastUnsafe } = sent;
   return {
     kind: "completed",
     values: () => textOf(values),
-    interrupts: interrupts === undefined ? undefined : () => textOf(interrupts),
+    interrupts: interrupts && (() => textOf(interrupts)),
     outputKeys,
     lastUnsafe,
   };
@@ -46,9 +53,11 @@ const toResult = (sent: SentResult): AttemptResult => {
 export class RemoteExecution implements GraphExecution {
   readonly result: Promise<AttemptResult>;
   stopReason: StopReason | undefined;
-  #place: Placed | undefined;
+  #place: Pick<GraphProcess, "send" | "kill"> | undefined;
   #wantsValues: boolean;
   #isGraphEnded = false;
+  #isOver = false;
+  #killing: NodeJS.Timeout | undefined;
   #untaken = 0;
   #settle: (result: AttemptResult) => void = () => undefined;
 
@@ -57,7 +66,7 @@ export class RemoteExecution implements GraphExecution {
     readonly run: ClaimedRunRow,
     private readonly sink: WatchedSink,
     private readonly options: ExecutionOptions,
-    private readonly onStop: (execution: RemoteExecution) => void,
+    private readonly onWithdrawn: (execution: RemoteExecution) => void,
   ) {
     // A threadless run leaves no thread to read values from.
     this.#wantsValues = run.delete_thread;
@@ -72,28 +81,45 @@ export class RemoteExecution implements GraphExecution {
     return this.#place !== undefined;
   }
 
-  get isGraphEnded(): boolean {
-    return this.#isGraphEnded;
+  /**
+   * A run whose graph has ended does no harm, and a kill would lose its progress and the attempts of other
+   * runs.
+   */
+  get #maySettle(): boolean {
+    return this.#isGraphEnded && this.stopReason?.kind !== "shutdown";
   }
 
-  placeAt(place: Placed): void {
+  placeAt(place: Pick<GraphProcess, "send" | "kill">): void {
     const { id, run, sink } = this;
-    const { publishesProtocol } = this.options;
-    const { keepsSpans, exported } = this.options.records;
+    const { publishesProtocol, records } = this.options;
     this.#place = place;
-    const wantsValues = this.#wantsValues;
-    const { wanted, hasLog: logged } = sink;
-    const options = { wantsValues, publishesProtocol, keepsSpans, exported };
-    place.send({ kind: "execute", id, run, wanted, logged, ...options });
+    place.send({
+      kind: "execute",
+      id,
+      run,
+      wanted: sink.wanted,
+      logged: sink.hasLog,
+      wantsValues: this.#wantsValues,
+      publishesProtocol,
+      keepsSpans: records.keepsSpans,
+      exported: records.exported,
+    });
     sink.onWanted(() => place.send({ kind: "wanted", id, logged: sink.hasLog }));
-    if (this.stopReason !== undefined) place.send({ kind: "stop", id, reason: this.stopReason });
   }
 
   stop(reason: StopReason): void {
-    if (this.stopReason !== undefined) return;
+    if (this.stopReason !== undefined || this.#isOver) return;
     this.stopReason = reason;
-    this.#place?.send({ kind: "stop", id: this.id, reason });
-    this.onStop(this);
+    const place = this.#place;
+    if (place === undefined) {
+      this.onWithdrawn(this);
+      return this.lost("was not started");
+    }
+    place.send({ kind: "stop", id: this.id, reason });
+    if (this.#maySettle) return;
+    const ms = reason.kind === "shutdown" ? SHUTDOWN_STOP_MS : STOP_MS;
+    const how = `was killed: the graph of a run went on for ${ms} ms after it was stopped`;
+    this.#killing = setTimeout(() => place.kill("unstopped", how), ms).unref();
   }
 
   wantValues(): void {
@@ -135,6 +161,7 @@ export class RemoteExecution implements GraphExecution {
   graphEnded(): void {
     if (!this.#isGraphEnded) this.options.onGraphEnded();
     this.#isGraphEnded = true;
+    if (this.#maySettle) clearTimeout(this.#killing);
   }
 
   arrived(result: SentResult, records?: TraceRecords): void {
@@ -158,6 +185,8 @@ export class RemoteExecution implements GraphExecution {
   }
 
   private end(result: AttemptResult): void {
+    this.#isOver = true;
+    clearTimeout(this.#killing);
     this.graphEnded();
     this.#settle(result);
   }
