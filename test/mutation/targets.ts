@@ -185,7 +185,7 @@ export const TARGETS: readonly Target[] = [
     [...EXECUTION, "api/runs/strict-resume", "engine/executors/host"],
   ),
   ...code(
-    ["engine/executors/process/pool", "engine/executors/process/members"],
+    ["engine/executors/process/pool"],
     ["engine/executors/pool", "engine/executors/spare", "engine/executors/deaths"],
   ),
   ...code(["engine/attempt/outcomes"], ["engine/outcomes", ...EXECUTION]),

@@ -1,7 +1,7 @@
 import { toWireJson } from "../../state/values/wire-json.ts";
 import type { Emit, StreamChunk } from "./modes.ts";
 import { createSubgraphs, type GraphEnd, type WhenReadable } from "./protocol/subgraphs.ts";
-import { nodesOfUpdate } from "./protocol/states.ts";
+import { nodesOfUpdate } from "./protocol/events.ts";
 
 export const LIFECYCLE_MODES = ["updates", "tasks"] as const;
 

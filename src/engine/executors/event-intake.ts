@@ -1,6 +1,5 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { AttemptEvents } from "./executor.ts";
-import { ValueTooLargeError } from "../../platform/domain/errors.ts";
 import type { Failure } from "../events/lifecycle.ts";
 import type { StreamChunk } from "../events/modes.ts";
 import type { GraphEnd } from "../events/protocol/subgraphs.ts";
@@ -25,26 +24,6 @@ const observe = (observed: Observed, [namespace, mode, payload]: StreamChunk): v
     observed.interrupts.push(...payload.__interrupt__);
   } else observed.values = payload;
 };
-
-/** Refuses events above the bound: server and client hold each event in memory. */
-export const boundEvents = (sink: AttemptEvents, charactersAtMost: number): AttemptEvents => ({
-  emit(event, data, checkpoint) {
-    const bounded = (): string => {
-      const text = data();
-      if (text.length <= charactersAtMost) return text;
-      throw new ValueTooLargeError(`An event '${event}'`, charactersAtMost);
-    };
-    sink.emit(event, bounded, checkpoint);
-  },
-  get needsPause() {
-    return sink.needsPause;
-  },
-  pause: () => sink.pause(),
-  get hasLog() {
-    return sink.hasLog;
-  },
-  logged: () => sink.logged(),
-});
 
 const HIDDEN_TAG = "langsmith:hidden";
 

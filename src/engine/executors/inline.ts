@@ -4,13 +4,12 @@ import type { ClaimedRunRow } from "../../platform/database/tables.ts";
 import type { Graphs } from "../../graphs/graphs.ts";
 import { noteRefused, withoutRefused } from "../../graphs/pending-writes.ts";
 import { outputKeysOf, type GraphRunOptions, type RunnableGraph } from "../../graphs/runnable-graph.ts";
-import { LeaseLostError, RunOvertakenError } from "../../platform/domain/errors.ts";
+import { LeaseLostError, RunOvertakenError, ValueTooLargeError } from "../../platform/domain/errors.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
 import { createTimeSlicer, type TimeSlicer } from "../../platform/lib/time-slicer.ts";
-import type { OpenSubgraph } from "../events/protocol/open-subgraphs.ts";
-import type { GraphEnd } from "../events/protocol/subgraphs.ts";
-import { createEventPublisher, type EventPublisher } from "../events/event-publisher.ts";
+import type { OpenSubgraph, GraphEnd } from "../events/protocol/subgraphs.ts";
+import { EventPublisher } from "../events/event-publisher.ts";
 import type { RunSelector } from "../queue/attempts.ts";
 import type { RunKwargs } from "../queue/kwargs.ts";
 import type {
@@ -21,7 +20,7 @@ import type {
   GraphExecutor,
   StopReason,
 } from "./executor.ts";
-import { boundEvents, createEventIntake, type EventIntake } from "./event-intake.ts";
+import { createEventIntake, type EventIntake } from "./event-intake.ts";
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
 import { startRecording } from "./recording.ts";
 import { checkpointMetadata, runOptions, toCommand } from "./run-options.ts";
@@ -161,11 +160,15 @@ const startAttempt = (
   const abort = new AbortController();
   const stopping = createStopping(abort);
   const kwargs = run.kwargs as unknown as RunKwargs;
-  const bounded = boundEvents(sink, limits.eventCharactersAtMost);
-  const publisher = createEventPublisher(
+  /** Server and client hold each event in memory. */
+  const bounded = (event: string, text: string): string => {
+    if (text.length <= limits.eventCharactersAtMost) return text;
+    throw new ValueTooLargeError(`An event '${event}'`, limits.eventCharactersAtMost);
+  };
+  const publisher = new EventPublisher(
     { ...kwargs, resumable: run.resumable },
     publishesProtocol,
-    (...event) => bounded.emit(...event),
+    (event, data, checkpoint) => sink.emit(event, () => bounded(event, data()), checkpoint),
     (graph, isStepOver, end) => intake.publishWhen(readable(graph, isStepOver), end),
   );
   /** With durability `exit` nothing is stored before the end. */
@@ -178,7 +181,7 @@ const startAttempt = (
   let graph: RunnableGraph | undefined;
   const intake = createEventIntake({
     publisher,
-    sink: bounded,
+    sink,
     slicer,
     flush: async () => await saver?.flush(),
   });
@@ -225,15 +228,16 @@ const startAttempt = (
         ? (kwargs.input ?? null)
         : await toCommand(kwargs.command, waiting, graphs.classesOf(run.graph_id));
     publisher.begin(resolved);
-    if (resumes && publishesProtocol)
-      publisher.reopen(await openSubgraphsOf({ threadId: run.thread_id, runId: run.run_id }));
-    if (resumes || kwargs.command?.resume != null) await publishHalfDone(publisher, resolved, options);
-    if (!resumes && publisher.publishesAnswers && kwargs.command?.resume != null)
-      publisher.answered(answeredBy(kwargs.command.resume, await interruptsOf(run.thread_id)));
+    const { protocol } = publisher;
+    const answer = kwargs.command?.resume;
+    if (resumes && protocol !== undefined)
+      protocol.reopen(await openSubgraphsOf({ threadId: run.thread_id, runId: run.run_id }));
+    if (resumes || answer != null) await publishHalfDone(publisher, resolved, options);
+    if (!resumes && answer != null) protocol?.answered(answeredBy(answer, await interruptsOf(run.thread_id)));
     await intake.execute(resolved, input, options);
     if (publisher.hasOpenSubgraphs()) await own.flush();
     intake.end(intake.observed.interrupted ? "interrupted" : "completed");
-    await publisher.settled();
+    await protocol?.settled();
     graphEnded();
     await own.flush();
   };
@@ -243,6 +247,42 @@ const startAttempt = (
   /** What the graph streamed comes before its end. The log may be away for long, so a stopped run does not wait for it. */
   const backlog = (): Promise<void> => Promise.race([intake.settled(), stopping.givenUp]);
 
+  const completed = (): GraphResult => {
+    const { values, interrupted, interrupts } = intake.observed;
+    if (interrupted) publisher.protocol?.asked(interrupts);
+    return {
+      kind: "completed",
+      values: () => (values === undefined ? undefined : toWireJson(values)),
+      interrupts: interrupted ? () => toWireJson(interrupts) : undefined,
+      outputKeys: graph && outputKeysOf(graph),
+      lastUnsafe: saver?.lastUnsafe,
+    };
+  };
+
+  /** `thrown`: undefined if the graph goes on although the run was stopped. */
+  const broken = async (thrown: { error: unknown } | undefined): Promise<GraphResult> => {
+    // A refused event fails the run, whatever the graph threw.
+    const error = await backlog().then(
+      () => thrown?.error,
+      (refused: unknown) => refused,
+    );
+    const { reason } = stopping;
+    // The graph itself has not failed if its events were refused.
+    abort.abort(error);
+    if (publisher.hasOpenSubgraphs()) await keepProgress();
+    const isLost = error instanceof LeaseLostError;
+    if (reason === undefined && !isLost) intake.end("failed", () => errorForClients(error));
+    else intake.end(endOfStopped(reason));
+    graphEnded();
+    if (error instanceof RefusedResumeError) return { kind: "refused", refusal: error.refusal };
+    if (graph !== undefined && saver?.endsWithWrites && reason === undefined) {
+      await noteRefused(graph, saver, run.thread_id).catch(() => undefined);
+    }
+    await keepProgress();
+    if (reason !== undefined) return { kind: "stopped", reason };
+    return isLost ? { kind: "stopped", reason: { kind: "lease-lost" } } : { kind: "failed", error };
+  };
+
   const result = (async (): Promise<GraphResult> => {
     // Graph code runs only after the caller has the execution.
     await Promise.resolve();
@@ -250,47 +290,11 @@ const startAttempt = (
       const execution = recording.run(execute);
       execution.catch(() => undefined); // an abandoned execution has no other handler
       await Promise.race([execution, stopping.stopped]);
-      const stopReason = stopping.reason;
-      if (stopReason !== undefined) {
-        await backlog().catch(() => undefined);
-        if (publisher.hasOpenSubgraphs()) await keepProgress();
-        intake.end(endOfStopped(stopReason));
-        graphEnded();
-        await keepProgress();
-        return { kind: "stopped", reason: stopReason };
-      }
-      const { values, interrupted, interrupts } = intake.observed;
-      if (interrupted) publisher.asked(interrupts);
-      return {
-        kind: "completed",
-        values: () => (values === undefined ? undefined : toWireJson(values)),
-        interrupts: interrupted ? () => toWireJson(interrupts) : undefined,
-        outputKeys: graph && outputKeysOf(graph),
-        lastUnsafe: saver?.lastUnsafe,
-      };
-    } catch (thrown) {
-      // A refused event fails the run, whatever the graph threw.
-      const error = await backlog().then(
-        () => thrown,
-        (refused: unknown) => refused,
-      );
-      const stopReason = stopping.reason;
-      // The graph itself has not failed if its events were refused.
-      abort.abort(error);
-      if (publisher.hasOpenSubgraphs()) await keepProgress();
-      const isLost = error instanceof LeaseLostError;
-      if (stopReason === undefined && !isLost) intake.end("failed", () => errorForClients(error));
-      else intake.end(endOfStopped(stopReason));
-      graphEnded();
-      if (error instanceof RefusedResumeError) return { kind: "refused", refusal: error.refusal };
-      if (graph !== undefined && saver?.endsWithWrites && stopReason === undefined) {
-        await noteRefused(graph, saver, run.thread_id).catch(() => undefined);
-      }
-      await keepProgress();
-      if (stopReason !== undefined) return { kind: "stopped", reason: stopReason };
-      if (isLost) return { kind: "stopped", reason: { kind: "lease-lost" } };
-      return { kind: "failed", error };
+      if (stopping.reason === undefined) return completed();
+    } catch (error) {
+      return await broken({ error });
     }
+    return await broken(undefined);
   })();
 
   return { result, stop, wantValues: () => undefined };

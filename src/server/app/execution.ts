@@ -6,7 +6,7 @@ import { startRecovery } from "../../engine/recovery.ts";
 import { createWorker } from "../../engine/worker/worker.ts";
 import { createHub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
-import { openSubgraphs } from "../../engine/events/protocol/open-subgraphs.ts";
+import { openSubgraphs } from "../../engine/events/protocol/subgraphs.ts";
 import { createTurns } from "../../engine/events/turns.ts";
 import { withinBudgets, createBudgets } from "../../engine/traces/budgets.ts";
 import { createTraceStorage } from "../../engine/traces/storage.ts";

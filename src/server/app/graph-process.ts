@@ -8,7 +8,7 @@ import { openDatabase } from "../../platform/database/database.ts";
 import { openObjectStore } from "../../platform/database/object-store.ts";
 import { isPassing } from "../../platform/database/passing-faults.ts";
 import { createEventLog } from "../../engine/events/log.ts";
-import { openSubgraphs } from "../../engine/events/protocol/open-subgraphs.ts";
+import { openSubgraphs } from "../../engine/events/protocol/subgraphs.ts";
 import { createInlineExecutor } from "../../engine/executors/inline.ts";
 import { createHost } from "../../engine/executors/process/host.ts";
 import type { FromGraphProcess, ToGraphProcess } from "../../engine/executors/process/messages.ts";
@@ -122,6 +122,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     }),
     send,
     isLoss: (error) => database.isLoss(error),
+    residentBytes: () => process.memoryUsage.rss(),
     takeCheckpointWrites() {
       const taken = checkpointWrites;
       checkpointWrites = [];

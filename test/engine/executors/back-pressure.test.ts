@@ -59,6 +59,7 @@ test("a graph that emits 50 MB faster than they are read waits, and no event is 
       if (message.kind === "result") execution.arrived(message.result);
     },
     isLoss: () => false,
+    residentBytes: () => 0,
     onClose: () => undefined,
   });
   execution.placeAt({ send: (message) => host.receive(message), kill: () => undefined });

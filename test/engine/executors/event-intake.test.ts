@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEventPublisher } from "../../../src/engine/events/event-publisher.ts";
+import { EventPublisher } from "../../../src/engine/events/event-publisher.ts";
 import { createEventIntake } from "../../../src/engine/executors/event-intake.ts";
 import type { AttemptEvents } from "../../../src/engine/executors/executor.ts";
 import type { RunnableGraph } from "../../../src/graphs/runnable-graph.ts";
@@ -18,7 +18,7 @@ const anIntake = (flush = (): Promise<void> => Promise.resolve()) => {
     hasLog: true,
     logged: () => undefined,
   };
-  const publisher = createEventPublisher(
+  const publisher = new EventPublisher(
     { stream_mode: ["custom", "updates"], stream_subgraphs: false },
     false,
     (...event) => sink.emit(...event),

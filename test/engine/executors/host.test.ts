@@ -45,6 +45,7 @@ const resultThere = async (result: GraphResult) => {
       if (sent.kind === "result") there.arrived(sent.result);
     },
     isLoss: () => false,
+    residentBytes: () => 0,
     onClose: () => undefined,
   });
   there.wantValues();
@@ -93,6 +94,7 @@ const askingTheLog = async (logged: () => Promise<void>) => {
       if (sent.kind === "result") there.arrived(sent.result);
     },
     isLoss: () => false,
+    residentBytes: () => 0,
     onClose: () => undefined,
   });
   there.placeAt({

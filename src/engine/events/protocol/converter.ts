@@ -1,11 +1,16 @@
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import type { Emit, StreamChunk } from "../modes.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../wires.ts";
-import { envelopeOf, isEnvelope } from "./checkpoints.ts";
-import type { ProtocolParams, PublishProtocolEvent } from "./events.ts";
+import {
+  envelopeOf,
+  publishCustom,
+  publishUpdates,
+  publishValues,
+  type ProtocolParams,
+  type PublishProtocolEvent,
+} from "./events.ts";
 import { createMessages } from "./messages.ts";
-import { publishCustom, publishUpdates, publishValues } from "./states.ts";
-import { createSubgraphs, type GraphEnd, type WhenReadable } from "./subgraphs.ts";
+import { createSubgraphs, type GraphEnd, type OpenSubgraph, type WhenReadable } from "./subgraphs.ts";
 import { publishTool } from "./tools.ts";
 import { createTransformers, type TransformerFactories, type Transformers } from "./transformers.ts";
 
@@ -91,9 +96,11 @@ export const createProtocolConverter = (
         }
         case "checkpoints": {
           // LangGraph sends no envelope for a checkpoint without values, such as the input's.
-          const envelope = isEnvelope(payload) ? payload : waiting && envelopeOf(payload);
-          if (envelope !== undefined)
-            subgraphs.whenNamed(namespace, () => publish("checkpoints", namespace, () => envelope));
+          const checkpoint = envelopeOf(payload);
+          if (checkpoint !== undefined && (waiting !== undefined || !checkpoint.isWhole))
+            subgraphs.whenNamed(namespace, () =>
+              publish("checkpoints", namespace, () => checkpoint.envelope),
+            );
           return publishWaiting();
         }
         case "updates": {
@@ -121,7 +128,7 @@ export const createProtocolConverter = (
     },
     asked: (interrupts: readonly unknown[]): void =>
       emit(INTERRUPTED_EVENT, () => toWireJson(interrupts.map((interrupt) => subgraphs.placed(interrupt)))),
-    reopen: subgraphs.reopen,
+    reopen: (open: readonly OpenSubgraph[]): void => open.forEach(subgraphs.reopen),
     hasOpenSubgraphs: subgraphs.isOpen,
     end(how: GraphEnd): void {
       publishWaiting();

@@ -1,11 +1,95 @@
+import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import { errorForClients } from "../../../platform/domain/error-for-clients.ts";
+import { isObject } from "../../../platform/lib/json.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import type { Emit } from "../modes.ts";
 import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
 import { createBlocks, type BlockEvent, type Blocks } from "./blocks.ts";
 import type { ProtocolMethod } from "./events.ts";
-import { createModelCalls, type ModelCall } from "./model-calls.ts";
 import { isChunk, slicesOf, type StreamedMessage } from "./slices.ts";
+
+interface ModelCall {
+  readonly runId: string;
+  given: number;
+  published: number;
+  end: { error?: unknown } | undefined;
+}
+
+/** LangGraph's prefix for ids of messages that it makes itself. */
+const OF_CALL = "run-";
+
+/**
+ * LangGraph's chunks do not name their model call, but hold the same message objects as the callbacks.
+ * `awaitHandlers`: LangGraph's own handler must run later.
+ */
+class ModelCalls extends BaseCallbackHandler {
+  override name = "ThreadloomModelCalls";
+  override awaitHandlers = true;
+  private readonly open = new Map<string, ModelCall>();
+  private readonly byMessage = new WeakMap<object, ModelCall>();
+  /** By message id, for messages that LangGraph makes. */
+  private readonly byId = new Map<string, ModelCall>();
+
+  /** `onOver`: called once when a call has ended and all its messages are published. */
+  constructor(private readonly onOver: (call: ModelCall) => void) {
+    super();
+  }
+
+  override handleLLMNewToken(
+    _token: string,
+    _index: unknown,
+    runId: string,
+    _parentRunId?: string,
+    _tags?: string[],
+    fields?: unknown,
+  ): void {
+    this.gave(runId, (fields as { chunk?: { message?: unknown } } | undefined)?.chunk?.message);
+  }
+
+  override handleLLMEnd(output: unknown, runId: string): void {
+    // The whole answer is published only if nothing was streamed.
+    const whole = (output as { generations?: { message?: unknown }[][] }).generations?.[0]?.[0]?.message;
+    if (isObject(whole) && !this.open.has(runId)) this.gave(runId, whole);
+    this.ended(runId, {});
+  }
+
+  override handleLLMError(error: unknown, runId: string): void {
+    this.ended(runId, { error });
+  }
+
+  /** Undefined if no model made the message. */
+  of(message: { id?: string }): ModelCall | undefined {
+    return this.byMessage.get(message) ?? (message.id === undefined ? undefined : this.byId.get(message.id));
+  }
+
+  published(call: ModelCall): void {
+    call.published += 1;
+    this.endIfPublished(call);
+  }
+
+  /** `message`: undefined for models that give LangChain only text. */
+  private gave(runId: string, message: unknown): void {
+    const call = this.open.get(runId) ?? { runId, given: 0, published: 0, end: undefined };
+    call.given += 1;
+    this.open.set(runId, call);
+    if (isObject(message)) this.byMessage.set(message, call);
+    else this.byId.set(OF_CALL + runId, call);
+  }
+
+  private ended(runId: string, end: { error?: unknown }): void {
+    const call = this.open.get(runId);
+    this.open.delete(runId);
+    if (call === undefined) return;
+    call.end = end;
+    this.endIfPublished(call);
+  }
+
+  private endIfPublished(call: ModelCall): void {
+    if (call.end === undefined || call.published < call.given) return;
+    this.byId.delete(OF_CALL + call.runId);
+    this.onOver(call);
+  }
+}
 
 type Metadata = Record<string, unknown>;
 
@@ -136,10 +220,10 @@ export const createMessages = (
     if ("error" in end) message.publish({ event: "error", message: errorForClients(end.error).message });
     else finish(message);
   };
-  const calls = createModelCalls((call) => close(call, call.end ?? {}));
+  const calls = new ModelCalls((call) => close(call, call.end ?? {}));
 
   return {
-    handler: calls.handler,
+    handler: calls as BaseCallbackHandler,
 
     add(payload: unknown, namespace: readonly string[]): void {
       const [message, metadata] = payload as [StreamedMessage & object, Metadata];

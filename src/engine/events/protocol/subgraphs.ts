@@ -1,5 +1,8 @@
-import type { OpenSubgraph } from "./open-subgraphs.ts";
-import { createRunningTasks } from "./running-tasks.ts";
+import { isObject } from "../../../platform/lib/json.ts";
+import type { RunSelector } from "../../queue/attempts.ts";
+import type { EventLog } from "../log.ts";
+import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
+import type { ProtocolParams } from "./events.ts";
 
 export type GraphEnd = "completed" | "interrupted" | "failed";
 
@@ -24,9 +27,6 @@ interface Subgraph {
   /** The name from `createAgent`, of this graph or an outer one. */
   agentName: string | undefined;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
 
 type PublishLifecycle = (
   path: readonly string[],
@@ -67,7 +67,13 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
   /** Interrupt id -> path of the innermost graph that raised the interrupt. */
   const asked = new Map<string, readonly string[]>();
   const updated = new Map<string, string>();
-  const tasks = createRunningTasks();
+  /** The number of tasks of each graph's present step. */
+  const running = new Map<string, number>();
+  const countTask = (graph: string, by: 1 | -1): number => {
+    const count = (running.get(graph) ?? 0) + by;
+    running.set(graph, count);
+    return count;
+  };
 
   const lifecycle = (graph: Subgraph, event: "started" | GraphEnd): void => {
     const { path, toolCallId } = graph;
@@ -111,7 +117,7 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
     // Bounds memory: thousands of graphs may end during a run.
     graphs.delete(keyOf(graph.path));
     updated.delete(keyOf(graph.path));
-    tasks.forget(keyOf(graph.path));
+    running.delete(keyOf(graph.path));
   };
   const below = (path: readonly string[]): Subgraph[] =>
     [...graphs.values()].filter(
@@ -156,7 +162,7 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       const { id, input, metadata, result } = payload as TaskChunk;
       const graph = find(path);
       if (result === undefined && typeof id === "string") {
-        tasks.begun(keyOf(path));
+        countTask(keyOf(path), 1);
         const name = metadata?.lc_agent_name;
         if (typeof name === "string" && graph.state !== "ended") graph.agentName = name;
         const callId = toolCallOf(input);
@@ -169,11 +175,11 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       const { id, name, result, interrupts } = payload as TaskChunk;
       if (result === undefined || typeof id !== "string" || typeof name !== "string") return;
       toolCalls.delete(id);
-      const isStepOver = tasks.ended(keyOf(path));
+      const isStepOver = countTask(keyOf(path), -1) <= 0;
       const isInterrupted = Array.isArray(interrupts) && interrupts.length > 0;
       if (isInterrupted) noteAsked(path, interrupts);
       // A failed node has neither an update nor a result, and may be retried.
-      const isSilent = isObject(result) && Object.keys(result).length === 0;
+      const isSilent = typeof result === "object" && result !== null && Object.keys(result).length === 0;
       if (!isInterrupted && isSilent && updated.get(keyOf(path)) !== name) return;
       const called = [...path, `${name}:${id}`];
       if (!graphs.has(keyOf(called))) return;
@@ -182,7 +188,11 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       whenReadable(path, isStepOver && !isInterrupted, () => endBelow(called, how));
     },
 
-    noteCached: (path: readonly string[], payload: unknown): void => tasks.noteUpdate(keyOf(path), payload),
+    /** LangGraph sends no result of a task that an earlier run or attempt has ended, only an update with `cached`. */
+    noteCached(path: readonly string[], payload: unknown): void {
+      const metadata = isObject(payload) ? payload["__metadata__"] : undefined;
+      if (isObject(metadata) && metadata["cached"] === true) countTask(keyOf(path), -1);
+    },
 
     noteUpdate(path: readonly string[], node: string): void {
       updated.set(keyOf(path), node);
@@ -199,4 +209,34 @@ export const createSubgraphs = (publish: PublishLifecycle, whenReadable = AT_ONC
       endBelow([], how);
     },
   };
+};
+
+const LIFECYCLE = `${PROTOCOL_EVENT_PREFIX}lifecycle`;
+/** Most runs have a few. With more, some could be ended twice. */
+const EVENTS_AT_MOST = 2_000;
+
+export interface OpenSubgraph {
+  path: readonly string[];
+  name: string;
+}
+
+/**
+ * Subgraphs that earlier attempts began and, by the log, did not end. If a server died between a step's checkpoint and
+ * the ends of the step's subgraphs, no attempt repeats them.
+ */
+export const openSubgraphs = async (
+  log: Pick<EventLog, "named">,
+  run: RunSelector,
+): Promise<OpenSubgraph[]> => {
+  const events = await log.named(run, LIFECYCLE, EVENTS_AT_MOST);
+  if (events.length === EVENTS_AT_MOST) return [];
+  const open = new Map<string, OpenSubgraph>();
+  for (const { data } of events) {
+    const { namespace, data: sent } = JSON.parse(data) as ProtocolParams;
+    const { event, graph_name: name } = isObject(sent) ? sent : {};
+    const key = namespace.join("|");
+    if (event === "started") open.set(key, { path: namespace, name: String(name) });
+    else open.delete(key);
+  }
+  return [...open.values()];
 };

@@ -19,6 +19,7 @@ interface HostOptions {
   executor: Pick<GraphExecutor<GraphResult>, "execute">;
   send(message: FromGraphProcess): void;
   isLoss(error: unknown): boolean;
+  residentBytes(): number;
   /** See `pong` in messages.ts. */
   takeCheckpointWrites?: () => readonly number[];
   onClose(): void;
@@ -124,7 +125,7 @@ class HostedRun implements WatchedSink {
 
 /** Executes the runs that the main process sends to this graph process. */
 export const createHost = (options: HostOptions) => {
-  const { executor, send, isLoss, takeCheckpointWrites, onClose } = options;
+  const { executor, send, isLoss, residentBytes, takeCheckpointWrites, onClose } = options;
   const hosted = new Map<number, HostedRun>();
   const pipe = new EventPipe(send);
 
@@ -198,7 +199,7 @@ export const createHost = (options: HostOptions) => {
         case "ping":
           return send({
             kind: "pong",
-            residentBytes: process.memoryUsage.rss(),
+            residentBytes: residentBytes(),
             ...(takeCheckpointWrites && { checkpointWrites: takeCheckpointWrites() }),
           });
         case "close":

@@ -55,9 +55,10 @@ interface Member {
 
 const isRegular = ({ role, state }: Member): boolean => role === "regular" && state !== "leaving";
 const isSpare = ({ role, state }: Member): boolean => role === "spare" && state !== "leaving";
+const isStarting = ({ state }: Member): boolean => state === "starting";
 const isReady = ({ state }: Member): boolean => state === "ready";
 
-/** Runs with a process of their own at a time, besides the regular processes: each takes about 130 MB. */
+/** Each takes about 130 MB besides the regular processes. */
 const ALONE_AT_MOST = 4;
 /** Another server may start processes meanwhile. */
 const NONE_ALONE_MS = 30_000;
@@ -113,7 +114,7 @@ export class GraphProcesses implements GraphExecutor {
     return {
       working: this.#with(({ role, state }) => role !== "spare" && state !== "starting").length,
       spare: this.#with((member) => isSpare(member) && isReady(member)).length,
-      starting: this.#with(({ state }) => state === "starting").length,
+      starting: this.#with(isStarting).length,
       deaths: { ...this.#deaths },
     };
   }
@@ -166,9 +167,7 @@ export class GraphProcesses implements GraphExecutor {
     await Promise.all([...this.#members].map(({ process }) => process.close()));
   }
 
-  #with(isMeant: (member: Member) => boolean): Member[] {
-    return [...this.#members].filter(isMeant);
-  }
+  readonly #with = (isMeant: (member: Member) => boolean): Member[] => [...this.#members].filter(isMeant);
 
   #endRenewal(failure?: NotRenewed): void {
     this.#renewal?.settle(failure);
@@ -216,8 +215,7 @@ export class GraphProcesses implements GraphExecutor {
     while (missing > 0 && this.#takeSpare("regular") !== undefined) missing -= 1;
     if (this.#pause !== undefined) return;
     for (; missing > 0; missing -= 1) this.#start("regular");
-    const isStarting = this.#with(({ state }) => state === "starting").length > 0;
-    if (!isStarting && this.#with(isSpare).length < spares) this.#start("spare");
+    if (this.#with(isStarting).length === 0 && this.#with(isSpare).length < spares) this.#start("spare");
   }
 
   /** Closes the process when its executions have ended. */
@@ -334,8 +332,7 @@ export class GraphProcesses implements GraphExecutor {
   #canNotLoad(member: Member, message: string): void {
     if (member === this.#renewal?.successor) {
       this.#endRenewal(new NotRenewed(message));
-      this.#leave(member);
-      return;
+      return this.#leave(member);
     }
     const sentence = sentenceOf(message);
     if (member.only?.isPlaced === false) {

@@ -50,7 +50,7 @@ const HEAD_CHARACTERS = 20_000;
 const NAMED = /^,"timestamp":\d+(?:,"node":"(?:[^"\\]|\\.)*")?,"data":\{"name":("(?:[^"\\]|\\.)*")/;
 
 /**
- * The name comes first (engine/events/protocol/states.ts). Parsing an event of 2 MB for 200 subscriptions took half a
+ * The name comes first (engine/events/protocol/events.ts). Parsing an event of 2 MB for 200 subscriptions took half a
  * second.
  */
 const customNameOf = (params: string): string | undefined => {

@@ -1,4 +1,4 @@
-import { createEventPublisher, type AskedModes } from "../../../../src/engine/events/event-publisher.ts";
+import { EventPublisher, type AskedModes } from "../../../../src/engine/events/event-publisher.ts";
 import type { ProtocolMethod } from "../../../../src/engine/events/protocol/events.ts";
 import { isProtocolEvent, PROTOCOL_EVENT_PREFIX } from "../../../../src/engine/events/wires.ts";
 import type { GraphRunOptions, RunnableGraph } from "../../../../src/graphs/runnable-graph.ts";
@@ -33,7 +33,7 @@ export const publishRun = async (
 ): Promise<PublishedEvents> => {
   const protocol: PublishedEvent[] = [];
   const first: PublishedEvents["first"] = [];
-  const publisher = createEventPublisher(asked, publishesProtocol, (event, data) => {
+  const publisher = new EventPublisher(asked, publishesProtocol, (event, data) => {
     if (!isProtocolEvent(event)) return void first.push([event, data()]);
     protocol.push({
       method: event.slice(PROTOCOL_EVENT_PREFIX.length) as ProtocolMethod,
