@@ -57,17 +57,13 @@ interface Skill {
   description: string;
 }
 
-const textOr = (value: JsonValue | undefined, otherwise: string): string =>
-  typeof value === "string" ? value : otherwise;
+const LISTS = ["tags", "examples", "inputModes", "outputModes"];
 
 /** Metadata may hold anything, so only fields of the right type are shown. */
-const skillOf = (
-  { id, name, description, tags, examples, inputModes, outputModes }: JsonObject,
-  own: Skill,
-) => ({
-  ...{ id: textOr(id, own.id), name: textOr(name, own.name) },
-  ...{ description: textOr(description, own.description), tags: textsOf(tags), examples: textsOf(examples) },
-  ...{ inputModes: textsOf(inputModes), outputModes: textsOf(outputModes) },
+const skillOf = (skill: JsonObject, own: Skill): JsonObject => ({
+  ...own,
+  ...Object.fromEntries(Object.entries(skill).filter(([, value]) => typeof value === "string")),
+  ...Object.fromEntries(LISTS.map((name) => [name, textsOf(skill[name])])),
 });
 
 /** `metadata.a2a.skills` of the assistant, or one skill that its description describes. */

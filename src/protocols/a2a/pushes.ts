@@ -5,17 +5,16 @@ import { V1PushNotificationSerializer, type PushNotificationSerializer } from "@
 import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import type { Visibility } from "../../access/visibility.ts";
-import { SEND_SECONDS_AT_MOST, type SendResult } from "../../engine/outbox/dispatcher.ts";
+import type { SendResult } from "../../engine/outbox/dispatcher.ts";
 import { PUSHES_PER_TASK, type PushConfig, type Pushes, type SentPush } from "../../engine/outbox/pushes.ts";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
 import { taskNotFound, ThreadloomError } from "../../platform/domain/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import { serverVersion } from "../../platform/lib/package-versions.ts";
 import type { CallService } from "../calls/service.ts";
 import { taskIdOf, type Task } from "../calls/tasks.ts";
-import { post, type ResolveName } from "../webhooks/request.ts";
-import { resultOf } from "../webhooks/sender.ts";
-import { refusalOf, webhookRefusal } from "../webhooks/url-rules.ts";
+import type { ResolveName } from "../webhooks/request.ts";
+import { ours, send } from "../webhooks/sender.ts";
+import { webhookRefusal } from "../webhooks/url-rules.ts";
 import { createReading } from "./reading.ts";
 import type { AgentRequest, Version } from "./request.ts";
 import { taskEvent } from "./tasks.ts";
@@ -111,8 +110,6 @@ export const createPushConfigs = (authorize: Authorize, push: PushParts | undefi
   };
 
   return {
-    isSupported: push !== undefined,
-
     async set(
       request: AgentRequest,
       task: Task,
@@ -140,15 +137,11 @@ export const createPushConfigs = (authorize: Authorize, push: PushParts | undefi
     async prepared(
       request: AgentRequest,
       given: TaskPushNotificationConfig,
-      {
-        version,
-        ownId,
-        threadId,
-        task,
-      }: { version: Version; ownId: string; threadId: string | undefined; task: Task | undefined },
+      about: { version: Version; ownId: string; threadId: string | undefined; task: Task | undefined },
     ): Promise<(accepted: Task) => Promise<void>> {
-      const config = configOf(given, version, ownId);
-      const visibility = await mayUpdate(request, threadId);
+      const { task } = about;
+      const config = configOf(given, about.version, about.ownId);
+      const visibility = await mayUpdate(request, about.threadId);
       const before = task === undefined ? [] : await supported().pushes.list(task);
       if (before.length >= PUSHES_PER_TASK && !before.some(({ id }) => id === config.id)) throw full();
       return (accepted) => store(accepted, config, visibility, accepted.run.run_id);
@@ -158,11 +151,8 @@ export const createPushConfigs = (authorize: Authorize, push: PushParts | undefi
 
 export type PushConfigs = ReturnType<typeof createPushConfigs>;
 
-const TIMEOUT_MS = SEND_SECONDS_AT_MOST * 1_000;
 /** A receiver gets a larger task itself. */
 const BODY_BYTES_AT_MOST = 4_000_000;
-
-const ours = (reason: string) => ({ kind: "failed", status: null, reason, isOurs: true }) as const;
 
 /** Smaller forms of a task, of which the first that fits is sent. */
 const formsOf = (task: A2aTask): A2aTask[] => {
@@ -206,21 +196,8 @@ export const createPushSender = (
       const task = await calls.tasks.find(THE_SERVER, id);
       const shown = await reading.snapshot({ caller: THE_SERVER, signal }, task, undefined);
       const { body, contentType } = bodyOf(shown, push.version);
-      const result = await post({
-        url: new URL(push.url),
-        headers: {
-          "user-agent": `threadloom/${serverVersion()}`,
-          accept: "*/*",
-          "content-type": contentType,
-          ...headersOf(push),
-        },
-        body,
-        refusalOf: (address) => refusalOf(address, config),
-        resolveName,
-        timeoutMs: TIMEOUT_MS,
-        signal,
-      });
-      return resultOf(result);
+      const headers = { "content-type": contentType, ...headersOf(push) };
+      return await send({ url: new URL(push.url), headers, body, config, resolveName, signal });
     } catch (error) {
       if (signal.aborted) return { kind: "stopped" };
       if (error instanceof ThreadloomError) return ours(error.message);

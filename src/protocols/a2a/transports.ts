@@ -112,41 +112,25 @@ export const createTransports = (
 ) => {
   const agents = createAgents(calls, cardParts, push);
 
-  const readerOf = (
+  async function* eventsOf(
     first: IteratorResult<RpcAnswer, unknown>,
     items: AsyncIterator<RpcAnswer, unknown>,
-    onError: (error: unknown) => RpcAnswer | "lost",
-  ): EventReader => {
+    refused: (error: unknown) => RpcAnswer,
+    signal: AbortSignal,
+  ): AsyncGenerator<SentEvent[], "ended" | "lost"> {
     let seq = 0;
-    let isOver = false;
-    let next: Promise<IteratorResult<RpcAnswer, unknown>> | undefined = Promise.resolve(first);
-    let wake: (() => void) | undefined;
-    const closed = new Promise<"closed">((resolve) => (wake = () => resolve("closed")));
     const sent = (answer: RpcAnswer): SentEvent[] => [
       { seq: (seq += 1), event: "message", data: JSON.stringify(answer) },
     ];
-    return {
-      async next() {
-        if (isOver) return "ended";
-        const pending = next ?? items.next();
-        next = undefined;
-        try {
-          const item = await Promise.race([pending, closed]);
-          if (item === "closed" || item.done === true) return "ended";
-          return sent(item.value);
-        } catch (error) {
-          isOver = true;
-          const answer = onError(error);
-          return answer === "lost" ? "lost" : sent(answer);
-        }
-      },
-      close() {
-        isOver = true;
-        wake?.();
-        items.return?.().catch(() => undefined);
-      },
-    };
-  };
+    try {
+      for (let item = first; item.done !== true; item = await items.next()) yield sent(item.value);
+    } catch (error) {
+      if (signal.aborted) return "ended";
+      if (error instanceof StreamLostError) return "lost";
+      yield sent(refused(error));
+    }
+    return "ended";
+  }
 
   return {
     /** The answer to a request of JSON-RPC. Throws errors that are no answer of the protocol. */
@@ -167,12 +151,9 @@ export const createTransports = (
       if (!(Symbol.asyncIterator in answer)) return { answer: readable(answer) };
       const items = answer[Symbol.asyncIterator]();
       try {
-        const first = await items.next();
-        const onError = (error: unknown): RpcAnswer | "lost" => {
-          if (error instanceof StreamLostError) return "lost";
-          return refused(error);
-        };
-        return { reader: readerOf(first, items, onError) };
+        const events = eventsOf(await items.next(), items, refused, request.signal);
+        const close = (): void => void items.return?.().catch(() => undefined);
+        return { reader: { next: async () => (await events.next()).value, close } };
       } catch (error) {
         return { answer: refused(error) };
       }

@@ -1,5 +1,6 @@
 import type { Message, RunAgentInput } from "@ag-ui/core";
 import type { JsonObject } from "../../platform/lib/json.ts";
+import type { Outcome } from "../calls/outcome.ts";
 import type { Call } from "../calls/start.ts";
 import type { FoundRun, ThreadRuns } from "./repository.ts";
 import { changedState, commandBody, commandOf, resumeBody, startBody, type Keys } from "./run-body.ts";
@@ -7,9 +8,8 @@ import { changedState, commandBody, commandOf, resumeBody, startBody, type Keys 
 /** The server's action for a request. */
 export type Plan =
   | { kind: "join"; run: FoundRun }
-  /** Nothing to do: the client gets the thread's state. */
-  | { kind: "show"; values: JsonObject; runs: ThreadRuns | undefined }
-  | { kind: "refuse"; message: string; code: string }
+  /** Nothing to do: the client gets the thread's state, or an error. */
+  | { kind: "show"; outcome: Outcome }
   | { kind: "start"; body: Call["body"]; turnsSeen: number };
 
 export interface PlanInput {
@@ -56,23 +56,27 @@ const asksForRun = ({ role }: Message): boolean =>
 const repeatsFailure = ({ messages }: RunAgentInput, { newest }: ThreadRuns): boolean =>
   messages.length > 0 && (newest?.status === "error" || newest?.status === "timeout");
 
+const refusal = (message: string): Plan => ({
+  kind: "show",
+  outcome: { kind: "failed", error: { error: "invalid_resume", message } },
+});
+
 const planAnswer = (
   { input, runs = NEVER_RAN }: PlanInput,
   resume: NonNullable<RunAgentInput["resume"]>,
 ): Plan => {
-  const refuse = (message: string): Plan => ({ kind: "refuse", message, code: "invalid_resume" });
   const answers = sortedIds(resume.map(({ interruptId }) => interruptId));
-  if (answers.length !== resume.length) return refuse("'resume' answers an interrupt twice.");
+  if (answers.length !== resume.length) return refusal("'resume' answers an interrupt twice.");
   const waiting = new Set(runs.interrupts.map(({ id }) => id));
   const unknown = answers.find((id) => !waiting.has(id));
   if (unknown !== undefined) {
     if (runs.answering !== null) return { kind: "join", run: runs.answering };
-    return refuse(`'resume': interrupt '${unknown}' does not wait for an answer.`);
+    return refusal(`'resume': interrupt '${unknown}' does not wait for an answer.`);
   }
   const answered = new Set(answers);
   const missing = [...waiting].find((id) => !answered.has(id));
   if (missing !== undefined)
-    return refuse(`'resume' must answer all interrupts that wait: '${missing}' is missing.`);
+    return refusal(`'resume' must answer all interrupts that wait: '${missing}' is missing.`);
   return { kind: "start", body: resumeBody(input, resume, answers), turnsSeen: runs.turns };
 };
 
@@ -82,19 +86,18 @@ const planCommand = ({ input, runs = NEVER_RAN }: PlanInput, command: JsonObject
     return { kind: "start", body: commandBody(input, command), turnsSeen: runs.turns };
   const unfinished = runs.running ?? runs.pending;
   if (unfinished !== null) return { kind: "join", run: unfinished };
-  const message = "'forwardedProps.command.resume': no interrupt of the thread waits for an answer.";
-  return { kind: "refuse", message, code: "invalid_resume" };
+  return refusal("'forwardedProps.command.resume': no interrupt of the thread waits for an answer.");
 };
 
 const planTurn = (planInput: PlanInput): Plan => {
-  const { input, runs: found, values, keys } = planInput;
-  const runs = found ?? NEVER_RAN;
+  const { input, runs = NEVER_RAN, values, keys } = planInput;
   const messages = newMessages(input, values, runs);
   const isAsked = messages.some(asksForRun);
   const unfinished = runs.running ?? runs.pending;
   if (unfinished !== null && !isAsked) return { kind: "join", run: unfinished };
-  const show: Plan = { kind: "show", values, runs: found };
-  if (runs.interrupts.length > 0) return show;
+  const { interrupts } = runs;
+  if (interrupts.length > 0) return { kind: "show", outcome: { kind: "interrupted", values, interrupts } };
+  const show: Plan = { kind: "show", outcome: { kind: "completed", values } };
   const state = changedState(input, values, keys);
   const start = (): Plan => ({
     kind: "start",

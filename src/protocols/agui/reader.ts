@@ -117,17 +117,3 @@ export const createAgUiReader = ({ translation, run, reopen, slicer, outcome }: 
     },
   };
 };
-
-/** The answer to a request that the protocol allows, but that can't be carried out. */
-export const createRefusal = (translation: Translation, message: string, code: string): EventReader => {
-  const events: Event[] = [translation.begin(), { type: EventType.RUN_ERROR, message, code }];
-  let isRead = false;
-  return {
-    async next() {
-      if (isRead) return "ended";
-      isRead = true;
-      return events.map((event, seq) => sentEvent(seq, event));
-    },
-    close: () => undefined,
-  };
-};

@@ -11,9 +11,10 @@ import { runNotFound, ThreadChangedError } from "../../platform/domain/errors.ts
 import { LARGE_ANSWER_BYTES } from "../../http/large-answers.ts";
 import type { CallService } from "../calls/service.ts";
 import type { Call } from "../calls/start.ts";
+import type { Outcome } from "../calls/outcome.ts";
 import { createInputReader, type AgentInput } from "./schemas.ts";
 import { planOf, sortedIds, type Plan, type PlanInput } from "./plan.ts";
-import { createRefusal, createAgUiReader } from "./reader.ts";
+import { createAgUiReader } from "./reader.ts";
 import { createAgUiRepository, type FoundRun } from "./repository.ts";
 import { inputKeys, type Keys } from "./run-body.ts";
 import { createTranslation } from "./translation.ts";
@@ -32,7 +33,7 @@ export interface AgUiRequest {
 export interface Opened {
   reader: EventReader;
   /** Set if the client reads a run. */
-  selector?: RunSelector;
+  selector?: RunSelector | undefined;
   /** Set if this request created it. */
   created?: CreatedRun;
 }
@@ -83,76 +84,54 @@ export const createAgUiService = ({ database, authorize, calls }: AgUiServicePar
       const { threadId } = input;
       const translation = createTranslation(input, { slicer, outputKeys });
 
-      const read = (
-        selector: RunSelector,
+      const opened = (
         run: RunReader | undefined,
-        outcome = async (gone: AbortSignal) =>
-          await calls.outcomes.of(caller, selector, { signal: gone, caller, isWhole: true }),
-      ): EventReader =>
-        createAgUiReader({
-          translation,
-          run,
-          reopen: async (after) =>
-            await calls.joining.read(caller, selector, { after, checkpointId: undefined }),
-          slicer,
-          outcome,
-        });
+        outcome: (gone: AbortSignal) => Promise<Outcome>,
+        selector?: RunSelector,
+      ): Opened => {
+        const from = (after: number) =>
+          calls.joining.read(caller, selector!, { after, checkpointId: undefined });
+        const reopen = selector && from;
+        return { reader: createAgUiReader({ translation, run, reopen, slicer, outcome }), selector };
+      };
 
       const join = async ({ runId, status }: FoundRun): Promise<Opened> => {
         const selector = { threadId, runId };
         const isOver = status !== "pending" && status !== "running";
         // From the first event: the snapshots before it replace what the client has of the run.
-        const run = isOver
-          ? undefined
-          : await calls.joining.read(caller, selector, { after: -1, checkpointId: undefined });
-        return { reader: read(selector, run), selector };
-      };
-
-      const show = ({ values, runs }: Extract<Plan, { kind: "show" }>): Opened => {
-        const interrupts = runs?.interrupts ?? [];
-        const outcome =
-          interrupts.length > 0
-            ? ({ kind: "interrupted", values, interrupts } as const)
-            : ({ kind: "completed", values } as const);
-        return {
-          reader: createAgUiReader({ translation, run: undefined, slicer, outcome: async () => outcome }),
-        };
+        const from = { after: -1, checkpointId: undefined };
+        const run = isOver ? undefined : await calls.joining.read(caller, selector, from);
+        const outcome = (signal: AbortSignal) =>
+          calls.outcomes.of(caller, selector, { signal, caller, isWhole: true });
+        return opened(run, outcome, selector);
       };
 
       let isSpent = false;
       const start = async ({ body: run, turnsSeen }: Extract<Plan, { kind: "start" }>): Promise<Opened> => {
         if (!isSpent) request.spend();
         isSpent = true;
-        const call: Call = {
-          caller,
-          origin: "agui",
-          assistantId,
-          threadId,
-          body: run,
-          turnsSeen,
-          streamed: true,
-        };
-        const created = await calls.start({ ...call, headers });
+        const created = await calls.start({
+          ...{ caller, origin: "agui", assistantId, threadId, headers },
+          ...{ body: run, turnsSeen, streamed: true },
+        });
         const selector = { threadId, runId: created.row.run_id };
-        const outcome = async (gone: AbortSignal) =>
-          await calls.outcomes.ofCreated(created, { signal: gone, caller, isWhole: true });
-        return {
-          reader: read(selector, calls.joining.readCreated(caller, created), outcome),
-          selector,
-          created,
-        };
+        const outcome = (signal: AbortSignal) =>
+          calls.outcomes.ofCreated(created, { signal, caller, isWhole: true });
+        return { ...opened(calls.joining.readCreated(caller, created), outcome, selector), created };
       };
 
       const attempt = async (): Promise<Opened> => {
         const { characters, ...planInput } = await planInputOf(request, input, keys);
         const plan = planOf(planInput);
-        if (plan.kind === "join") return await join(plan.run);
-        if (plan.kind === "show") {
-          if (characters > LARGE_ANSWER_BYTES) request.countUnread(characters);
-          return show(plan);
+        switch (plan.kind) {
+          case "join":
+            return await join(plan.run);
+          case "start":
+            return await start(plan);
+          default:
+            if (characters > LARGE_ANSWER_BYTES) request.countUnread(characters);
+            return opened(undefined, async () => plan.outcome);
         }
-        if (plan.kind === "refuse") return { reader: createRefusal(translation, plan.message, plan.code) };
-        return await start(plan);
       };
 
       for (let tries = 1; ; tries += 1) {

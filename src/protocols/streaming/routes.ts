@@ -24,7 +24,7 @@ import type { StreamingService } from "./service.ts";
 import { serveSession } from "./sockets/session.ts";
 import type { FastifyRequest } from "fastify";
 import { invalid } from "../../platform/domain/errors.ts";
-import type { ThreadStreamService } from "./joining/service.ts";
+import type { ThreadStreamService } from "./joining.ts";
 
 const tags = ["Event streaming"];
 

@@ -8,7 +8,7 @@ import { createTurns } from "../../engine/events/turns.ts";
 import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import { createCommandService } from "./commands.ts";
-import { createThreadStreamService } from "./joining/service.ts";
+import { createThreadStreamService } from "./joining.ts";
 import { createReadingService } from "./reading/service.ts";
 import { createStreamingRepository } from "./repository.ts";
 

@@ -4,7 +4,7 @@ import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { SEND_SECONDS_AT_MOST, type SendResult } from "../../engine/outbox/dispatcher.ts";
 import type { SentWebhook } from "../../engine/outbox/deliveries.ts";
 import type { WebhookConfig } from "../../graphs/project/webhooks.ts";
-import { post, type PostResult, type ResolveName } from "./request.ts";
+import { post, type Post, type ResolveName } from "./request.ts";
 import { ownRouteOf, refusalOf, webhookRefusal } from "./url-rules.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -56,7 +56,28 @@ const GONE = 410;
 
 const failed = (reason: string) => ({ kind: "failed", status: null, reason }) as const;
 
-export const resultOf = (result: PostResult): SendResult => {
+/** A failure of this server, which counts against no receiver. */
+export const ours = (reason: string): SendResult => ({ ...failed(reason), isOurs: true });
+
+export interface Sending extends Pick<Post, "url" | "headers" | "body" | "resolveName" | "signal"> {
+  /** The rules for addresses; undefined for the server's own. */
+  config: WebhookConfig | undefined;
+  timeoutMs?: number | undefined;
+}
+
+/** Sends a webhook or a push notification. */
+export const send = async ({
+  headers,
+  config,
+  timeoutMs = TIMEOUT_MS,
+  ...rest
+}: Sending): Promise<SendResult> => {
+  const result = await post({
+    ...rest,
+    headers: { "user-agent": `threadloom/${serverVersion()}`, accept: "*/*", ...headers },
+    refusalOf: config && ((address) => refusalOf(address, config)),
+    timeoutMs,
+  });
   if (result.kind === "aborted") return { kind: "stopped" };
   if (result.kind === "unanswered") return failed(result.reason);
   const { status, retryAfter } = result;
@@ -72,27 +93,24 @@ export const resultOf = (result: PostResult): SendResult => {
  * Own routes get no configured headers: callers choose the path, and a key in the headers would give them its rights.
  */
 export const createWebhookSender = (parts: WebhookSenderParts) => {
-  const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs = TIMEOUT_MS } = parts;
+  const { config, headers, secrets, resolveName, ownAddress, mountPrefix, timeoutMs } = parts;
 
   return async (row: SentWebhook, signal: AbortSignal): Promise<SendResult> => {
     // The rules may have changed since the run's creation.
     const refusal = webhookRefusal(row.url, config);
-    if (refusal !== undefined) return { ...failed(`'webhook' ${refusal}.`), isOurs: true };
+    if (refusal !== undefined) return ours(`'webhook' ${refusal}.`);
     const path = ownRouteOf(row.url);
     const base = path === undefined ? undefined : ownAddress();
-    if (path !== undefined && base === undefined)
-      return { ...failed("This server does not listen."), isOurs: true };
+    if (path !== undefined && base === undefined) return ours("This server does not listen.");
     const prefix = path?.startsWith(`${mountPrefix}/`) === true ? "" : mountPrefix;
     const url = new URL(path === undefined ? row.url : `${base}${prefix}${path}`);
     const sentAt = new Date();
     const body = payloadOf(row, { sentAt, allowedFields: config.allowedFields });
     const timestamp = Math.floor(sentAt.getTime() / 1_000);
     const signature = signatureOf(secrets, { id: row.run_id, timestamp, body });
-    const result = await post({
+    return await send({
       url,
       headers: {
-        "user-agent": `threadloom/${serverVersion()}`,
-        accept: "*/*",
         ...(path === undefined ? headers : { [OWN_WEBHOOK_HEADER]: "true" }),
         "content-type": "application/json",
         "webhook-id": row.run_id,
@@ -100,12 +118,11 @@ export const createWebhookSender = (parts: WebhookSenderParts) => {
         ...(signature === undefined ? {} : { "webhook-signature": signature }),
       },
       body,
-      refusalOf: path === undefined ? (address) => refusalOf(address, config) : undefined,
+      config: path === undefined ? config : undefined,
       resolveName,
       timeoutMs,
       signal,
     });
-    return resultOf(result);
   };
 };
 

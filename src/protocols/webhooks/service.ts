@@ -6,22 +6,15 @@ import { shownStatus } from "./sender.ts";
 import type { DeliveryRepository, DeliveryRow } from "./repository.ts";
 import type { DeliverySearch, WebhookDelivery } from "./schemas.ts";
 
-const toDelivery = (row: DeliveryRow): WebhookDelivery => {
+const toDelivery = ({ delivery_id: _, due_at, give_up_at, ...row }: DeliveryRow): WebhookDelivery => {
   const isPending = row.state === "pending";
   return {
-    run_id: row.run_id,
-    thread_id: row.thread_id,
-    assistant_id: row.assistant_id,
-    url: row.url,
+    ...row,
     run_status: shownStatus(row.run_status),
     run_ended_at: timestamp(row.run_ended_at),
-    state: row.state,
-    failures: row.failures,
-    next_attempt_at: isPending ? timestamp(row.due_at) : null,
-    give_up_at: isPending ? timestamp(row.give_up_at) : null,
+    next_attempt_at: isPending ? timestamp(due_at) : null,
+    give_up_at: isPending ? timestamp(give_up_at) : null,
     last_attempt_at: row.last_attempt_at && timestamp(row.last_attempt_at),
-    last_status: row.last_status,
-    last_error: row.last_error,
     settled_at: row.settled_at && timestamp(row.settled_at),
   };
 };
