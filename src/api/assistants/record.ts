@@ -3,14 +3,7 @@ import { timestamp } from "../../platform/lib/timestamps.ts";
 import type { Assistant } from "./schemas.ts";
 
 export const toAssistant = (row: AssistantRow): Assistant => ({
-  assistant_id: row.assistant_id,
-  graph_id: row.graph_id,
-  name: row.name,
-  description: row.description,
-  config: row.config,
-  context: row.context,
-  metadata: row.metadata,
-  version: row.version,
+  ...row,
   created_at: timestamp(row.created_at),
   updated_at: timestamp(row.updated_at),
 });

@@ -1,11 +1,10 @@
-import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
+import { sql, type RawBuilder, type SqlBool } from "kysely";
 import { type Permission, type Visibility, whereVisible } from "../../access/visibility.ts";
-import { roomyPage, type PageColumns, type PageWeight } from "../../platform/database/bounded-reads.ts";
-import { compileOnce } from "../../platform/database/compile-once.ts";
+import type { PageColumns, PageWeight } from "../../platform/database/bounded-reads.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { queriesOver } from "../../platform/database/queries.ts";
-import { encryptedParameter, statement } from "../../platform/database/statement.ts";
-import type { AssistantRow, AssistantVersionRow, Tables } from "../../platform/database/tables.ts";
+import { composedRead } from "../../platform/database/queries.ts";
+import { encryptedParameter, literal, statement } from "../../platform/database/statement.ts";
+import type { AssistantRow } from "../../platform/database/tables.ts";
 import { assertOnePlace } from "../../platform/domain/cursors.ts";
 import {
   isBehindCursor,
@@ -22,18 +21,12 @@ import {
   type AssistantSearch,
 } from "./schemas.ts";
 
-export const COLUMNS = ASSISTANT_FIELDS satisfies readonly (keyof AssistantRow)[];
-export const SNAPSHOT = [
-  "assistant_id",
-  "version",
-  "graph_id",
-  "name",
-  "description",
-  "config",
-  "context",
-  "metadata",
-  "created_at",
-] as const satisfies (keyof AssistantVersionRow)[];
+const COLUMNS: readonly (keyof AssistantRow)[] = ASSISTANT_FIELDS;
+/** `alias`: with a dot. */
+export const columns = (alias = ""): string => COLUMNS.map((column) => `${alias}${column}`).join(", ");
+/** The columns of a version. */
+export const SNAPSHOT =
+  "assistant_id, version, graph_id, name, description, config, context, metadata, created_at";
 
 interface StoredAssistant extends Record<"config" | "context" | "metadata", JsonObject> {
   assistantId: string;
@@ -49,8 +42,8 @@ export const ASSISTANT_PARAMETERS = {
   metadata: encryptedParameter("assistants", "metadata", ({ metadata }: StoredAssistant) => metadata, idOf),
 } as const;
 
-export const LONG_COLUMNS = ["config", "context", "metadata"] as const;
-export const weightOf = (sent: readonly string[]): PageWeight => ({
+const LONG_COLUMNS = ["config", "context", "metadata"] as const;
+export const weightOf = (sent: readonly string[] = LONG_COLUMNS): PageWeight => ({
   columns: LONG_COLUMNS.filter((column) => sent.includes(column)),
 });
 
@@ -76,10 +69,31 @@ const CREATE = statement(
   values (${sql.assistantId}, ${sql.graphId}, ${sql.name}, ${sql.description}, ${sql.config}, ${sql.context},
     ${sql.metadata}, 1)
   on conflict (assistant_id) do nothing
-  returning ${COLUMNS.join(", ")}),
+  returning ${columns()}),
 first_version as (
-  insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant)
-select ${COLUMNS.join(", ")} from assistant`,
+  insert into threadloom.assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant)
+select ${columns()} from assistant`,
+);
+
+const ONE = { assistantId: "uuid", visible: "fragment" } as const;
+const FIND = statement(
+  ONE,
+  (sql) =>
+    `select ${columns()} from threadloom.assistants where assistant_id = ${sql.assistantId} and ${sql.visible}`,
+);
+const REMOVE = statement(
+  ONE,
+  (sql) => `delete from threadloom.assistants where assistant_id = ${sql.assistantId} and ${sql.visible}
+  returning assistant_id`,
+);
+
+const FIRST_ID = "00000000-0000-0000-0000-000000000000";
+/** Index: threads_by_metadata. */
+const THREADS_OF = statement(
+  { metadata: "jsonb", after: "uuid", visible: "fragment", limit: "fragment" },
+  (sql) => `select thread_id from threadloom.threads
+  where metadata @> ${sql.metadata} and thread_id > ${sql.after} and ${sql.visible}
+  order by thread_id limit ${sql.limit}`,
 );
 
 const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }: AssistantSearch) => {
@@ -90,31 +104,35 @@ const orderOf = ({ sort_by: key = "created_at", sort_order: direction = "desc" }
 
 type Filter = Pick<AssistantFilter, "graph_id" | "name" | "metadata">;
 
-const matches =
-  (visibility: Visibility<"assistants">, { graph_id, name, metadata }: Filter) =>
-  (expressions: ExpressionBuilder<Tables, "assistants">) => {
-    const conditions: Expression<SqlBool>[] = [whereVisible(visibility, "metadata")];
-    if (graph_id !== undefined) conditions.push(expressions("graph_id", "=", graph_id));
-    // strpos, because ILIKE would read `%` and `_` as wildcards.
-    if (name !== undefined) conditions.push(sql<SqlBool>`strpos(lower(name), lower(${name})) > 0`);
-    if (metadata !== undefined && Object.keys(metadata).length > 0) {
-      conditions.push(contains(metadata));
-    }
-    return expressions.and(conditions);
-  };
+const matches = (
+  visibility: Visibility<"assistants">,
+  { graph_id, name, metadata }: Filter,
+): RawBuilder<SqlBool> => {
+  const conditions = [whereVisible(visibility, "metadata")];
+  if (graph_id !== undefined) conditions.push(sql`graph_id = ${graph_id}`);
+  // strpos, because ILIKE would read `%` and `_` as wildcards.
+  if (name !== undefined) conditions.push(sql`strpos(lower(name), lower(${name})) > 0`);
+  if (metadata !== undefined && Object.keys(metadata).length > 0) conditions.push(contains(metadata));
+  return sql.join(conditions, sql` and `);
+};
+
+/** Counts the rows of a table. */
+export const countWhere = async (
+  database: Database,
+  table: "assistants" | "assistant_versions",
+  where: RawBuilder<unknown>,
+  signal: AbortSignal | undefined,
+): Promise<number> => {
+  const [row] = await composedRead<{ count: number }>(
+    database.boundedRead,
+    sql`select count(*)::int as count from threadloom.${sql.raw(table)} where ${where}`,
+    { signal },
+  );
+  return row?.count ?? 0;
+};
 
 export const createAssistantRepository = (database: Database) => {
-  const kysely = queriesOver(database);
   const { encryption } = database;
-  const findOne = compileOnce(
-    { assistantId: ({ assistantId }: { assistantId: string }) => assistantId },
-    ({ assistantId }, visibility: Visibility<"assistants">) =>
-      kysely
-        .selectFrom("assistants")
-        .select(COLUMNS)
-        .where("assistant_id", "=", assistantId)
-        .where(whereVisible(visibility, "metadata")),
-  );
   /** Decryption needs the row's id. */
   const withId = (fields: readonly AssistantField[]): readonly AssistantField[] =>
     !encryption.isOn || fields.includes("assistant_id") ? fields : [...fields, "assistant_id"];
@@ -145,39 +163,30 @@ export const createAssistantRepository = (database: Database) => {
     },
 
     async find(visibility: Visibility<"assistants">, assistantId: string): Promise<AssistantRow | undefined> {
-      const [row] = await findOne(database, visibility, { assistantId });
+      const visible = visibility.on("metadata");
+      const [row] = await FIND.query<AssistantRow>(database, { assistantId, visible });
       return row && encryption.decrypted("assistants", row);
     },
 
     /** Also deletes all versions. */
     async remove(visibility: Visibility<"assistants">, assistantId: string): Promise<boolean> {
-      const { numDeletedRows } = await kysely
-        .deleteFrom("assistants")
-        .where("assistant_id", "=", assistantId)
-        .where(whereVisible(visibility, "metadata"))
-        .executeTakeFirstOrThrow();
-      return numDeletedRows > 0n;
+      const visible = visibility.on("metadata");
+      return (await REMOVE.query(database, { assistantId, visible })).length > 0;
     },
 
-    /**
-     * A page begins after an id instead of an offset, because the caller may have deleted found threads. Index:
-     * threads_by_metadata.
-     */
+    /** A page begins after an id instead of an offset, because the caller may have deleted found threads. */
     async threadsOf(
       visibility: Visibility<"threads">,
       assistantId: string,
-      after: string | undefined,
+      after = FIRST_ID,
       limit: number,
     ): Promise<string[]> {
-      const rows = await queriesOver(database)
-        .selectFrom("threads")
-        .select("thread_id")
-        .where(contains({ assistant_id: assistantId }))
-        .$if(after !== undefined, (query) => query.where("thread_id", ">", after ?? ""))
-        .where(whereVisible(visibility, "metadata"))
-        .orderBy("thread_id")
-        .limit(limit)
-        .execute();
+      const rows = await THREADS_OF.query<{ thread_id: string }>(database, {
+        metadata: JSON.stringify({ assistant_id: assistantId }),
+        after,
+        visible: visibility.on("metadata"),
+        limit: literal(limit),
+      });
       return rows.map((row) => row.thread_id);
     },
 
@@ -190,54 +199,33 @@ export const createAssistantRepository = (database: Database) => {
     ): Promise<{ rows: Partial<AssistantRow>[]; total: number | undefined; cursor: string | undefined }> {
       assertOnePlace(search);
       encryption.assertSearchable(search.metadata);
+      const { cursor, limit, offset } = search;
       const order = orderOf(search);
-      const { cursor } = search;
-      const filter = (expressions: ExpressionBuilder<Tables, "assistants">) =>
-        expressions.and([
-          matches(visibility, search)(expressions),
-          ...(cursor === undefined ? [] : [isBehindCursor(order, cursor)]),
-        ]);
-      let query = kysely
-        .selectFrom("assistants")
-        .select(withId(fields))
-        .select([
-          sql.raw<string | null>(keyOf(order)).as("cursor_key"),
-          sql<string>`assistant_id::text`.as("cursor_id"),
-        ])
-        .select((expressions) =>
-          expressions
-            .selectFrom("assistants")
-            .select(sql<number>`count(*)::int`.as("total"))
-            .where(filter)
-            .as("total"),
-        )
-        .where(filter)
-        .orderBy(order.key, order.direction);
+      const matching = matches(visibility, search);
+      const where = cursor === undefined ? matching : sql`${matching} and ${isBehindCursor(order, cursor)}`;
+      const direction = sql.raw(order.direction);
       // The id breaks ties, so that pages do not overlap.
-      if (order.key !== "assistant_id") query = query.orderBy("assistant_id", order.direction);
-      const page = query.limit(search.limit).offset(search.offset).compile();
-      const found = await database.boundedRead<CountedRow<Partial<AssistantRow> & KeyColumns>>(
-        roomyPage(page.sql, weightOf(fields)),
-        [...page.parameters],
-        signal,
+      const found = await composedRead<CountedRow<Partial<AssistantRow> & KeyColumns>>(
+        database.boundedRead,
+        sql`select ${sql.raw(withId(fields).join(", "))}, ${sql.raw(keyOf(order))} as cursor_key,
+            assistant_id::text as cursor_id,
+            (select count(*)::int from threadloom.assistants where ${where}) as total
+          from threadloom.assistants where ${where}
+          order by ${sql.raw(order.key)} ${direction}, assistant_id ${direction}
+          limit ${limit}::bigint offset ${offset}::bigint`,
+        { signal, weight: weightOf(fields) },
       );
       const total = found[0]?.total;
       return {
         rows: found.map(({ cursor_key: _, cursor_id: __, ...row }) => opened(toRow(row), fields)),
         total,
-        cursor: nextCursor(order, found, { offset: search.offset, matching: total ?? 0 }),
+        cursor: nextCursor(order, found, { offset, matching: total ?? 0 }),
       };
     },
 
     async count(visibility: Visibility<"assistants">, filter: Filter, signal?: AbortSignal): Promise<number> {
       encryption.assertSearchable(filter.metadata);
-      const { sql: text, parameters } = kysely
-        .selectFrom("assistants")
-        .select(sql<number>`count(*)::int`.as("count"))
-        .where(matches(visibility, filter))
-        .compile();
-      const rows = await database.boundedRead<{ count: number }>(text, [...parameters], signal);
-      return rows[0]?.count ?? 0;
+      return await countWhere(database, "assistants", matches(visibility, filter), signal);
     },
   };
 };

@@ -3,32 +3,17 @@ import { callerGone } from "../../http/caller-gone.ts";
 import { paginationHeaders } from "../../http/pagination.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
-import {
-  assistantCountBody,
-  assistantCreateBody,
-  assistantExtract,
-  assistantPatchBody,
-  assistantPath,
-  assistantRecord,
-  assistantSearchBody,
-  assistantVersionsBody,
-  deleteQuery,
-  drawingQuery,
-  graphDrawing,
-  graphSchemas,
-  latestBody,
-  latestQuery,
-  subgraphSchemas,
-  subgraphsPath,
-  subgraphsQuery,
-} from "./schemas.ts";
+import * as schemas from "./schemas.ts";
 import type { AssistantService } from "./service.ts";
 
 const tags = ["Assistants"];
-const notFound = { 404: errorAnswer };
 const invalid = { 422: errorAnswer };
+const refusals = { 404: errorAnswer, ...invalid };
+const anAssistant = { 200: schemas.assistantRecord };
+/** Parts of the schemas of routes that name an assistant. */
+const ofAssistant = { tags, params: schemas.assistantPath };
 
-export const createAssistantRoutes =
+const recordRoutes =
   (service: AssistantService): RoutePlugin =>
   async (app) => {
     app.post(
@@ -37,41 +22,38 @@ export const createAssistantRoutes =
         schema: {
           tags,
           summary: "Create an assistant with version 1",
-          body: assistantCreateBody,
-          response: { 200: assistantRecord, ...notFound, 409: errorAnswer, ...invalid },
+          body: schemas.assistantCreateBody,
+          response: { ...anAssistant, ...refusals, 409: errorAnswer },
         },
       },
-      async (request) => await service.create(request.caller, request.body),
+      async ({ caller, body }) => await service.create(caller, body),
     );
 
     app.get(
       "/assistants/:assistant_id",
       {
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "Get an assistant",
-          params: assistantPath,
-          response: { 200: assistantRecord, ...notFound },
+          response: { ...anAssistant, 404: errorAnswer },
         },
       },
-      async (request) => await service.get(request.caller, request.params.assistant_id),
+      async ({ caller, params }) => await service.get(caller, params.assistant_id),
     );
 
     app.delete(
       "/assistants/:assistant_id",
       {
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "Delete an assistant with all its versions",
-          params: assistantPath,
-          querystring: deleteQuery,
-          response: { 204: z.null().describe("Deleted."), ...notFound, ...invalid },
+          querystring: schemas.deleteQuery,
+          response: { 204: z.null().describe("Deleted."), ...refusals },
         },
       },
-      async (request, reply) => {
-        await service.remove(request.caller, request.params.assistant_id, {
-          withThreads: request.query.delete_threads ?? false,
-        });
+      async ({ caller, params, query }, reply) => {
+        const withThreads = query.delete_threads ?? false;
+        await service.remove(caller, params.assistant_id, { withThreads });
         return await reply.code(204).send(null);
       },
     );
@@ -87,12 +69,12 @@ export const createAssistantRoutes =
             "`X-Pagination-Next` is the next page's offset, `X-Pagination-Cursor` its `cursor`. " +
             "Pages by `cursor` return each assistant that does not change meanwhile exactly once; orders by `name` and `graph_id` have no cursor. " +
             "`X-Pagination-Total` is missing with a `cursor`.",
-          body: assistantSearchBody,
-          response: { 200: z.array(assistantExtract), ...invalid },
+          body: schemas.assistantSearchBody,
+          response: { 200: z.array(schemas.assistantExtract), ...invalid },
         },
       },
-      async (request, reply) => {
-        const page = await service.search(request.caller, request.body, callerGone(reply.raw));
+      async ({ caller, body }, reply) => {
+        const page = await service.search(caller, body, callerGone(reply.raw));
         void reply.headers(paginationHeaders(page));
         return page.items;
       },
@@ -105,35 +87,32 @@ export const createAssistantRoutes =
         schema: {
           tags,
           summary: "Count assistants",
-          body: assistantCountBody,
+          body: schemas.assistantCountBody,
           response: { 200: z.int(), ...invalid },
         },
       },
-      async (request, reply) => await service.count(request.caller, request.body, callerGone(reply.raw)),
+      async ({ caller, body }, reply) => await service.count(caller, body, callerGone(reply.raw)),
     );
-
-    await app.register(createVersionAndGraphRoutes(service));
   };
 
-const createVersionAndGraphRoutes =
+const versionRoutes =
   (service: AssistantService): RoutePlugin =>
   async (app) => {
     app.patch(
       "/assistants/:assistant_id",
       {
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "Create the next version of an assistant and activate it",
           description:
             "`config` and `context` come from the body alone and are never merged: without them the new version has neither. " +
             "`name`, `description` and `graph_id` stay unless given. `metadata` is merged. " +
             "`POST /assistants/{assistant_id}/latest` activates an earlier version again.",
-          params: assistantPath,
-          body: assistantPatchBody,
-          response: { 200: assistantRecord, ...notFound, ...invalid },
+          body: schemas.assistantPatchBody,
+          response: { ...anAssistant, ...refusals },
         },
       },
-      async (request) => await service.update(request.caller, request.params.assistant_id, request.body),
+      async ({ caller, params, body }) => await service.update(caller, params.assistant_id, body),
     );
 
     app.post(
@@ -141,20 +120,14 @@ const createVersionAndGraphRoutes =
       {
         config: { isRead: true },
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "List the versions of an assistant, newest first",
-          params: assistantPath,
-          body: assistantVersionsBody,
-          response: { 200: z.array(assistantRecord), ...notFound, ...invalid },
+          body: schemas.assistantVersionsBody,
+          response: { 200: z.array(schemas.assistantRecord), ...refusals },
         },
       },
-      async (request, reply) => {
-        const page = await service.versions(
-          request.caller,
-          request.params.assistant_id,
-          request.body,
-          callerGone(reply.raw),
-        );
+      async ({ caller, params, body }, reply) => {
+        const page = await service.versions(caller, params.assistant_id, body, callerGone(reply.raw));
         void reply.headers(paginationHeaders(page));
         return page.items;
       },
@@ -164,64 +137,54 @@ const createVersionAndGraphRoutes =
       "/assistants/:assistant_id/latest",
       {
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "Activate a version of an assistant",
-          params: assistantPath,
-          querystring: latestQuery,
-          body: latestBody,
-          response: { 200: assistantRecord, ...notFound, ...invalid },
+          querystring: schemas.latestQuery,
+          body: schemas.latestBody,
+          response: { ...anAssistant, ...refusals },
         },
       },
-      async (request) =>
-        await service.setLatest(
-          request.caller,
-          request.params.assistant_id,
-          request.body.version ?? request.query.version,
-        ),
+      async ({ caller, params, body, query }) =>
+        await service.setLatest(caller, params.assistant_id, body.version ?? query.version),
     );
+  };
 
+const graphRoutes =
+  (service: AssistantService): RoutePlugin =>
+  async (app) => {
     app.get(
       "/assistants/:assistant_id/graph",
       {
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "Get the drawing of an assistant's graph",
-          params: assistantPath,
-          querystring: drawingQuery,
-          response: { 200: graphDrawing, ...notFound, ...invalid },
+          querystring: schemas.drawingQuery,
+          response: { 200: schemas.graphDrawing, ...refusals },
         },
       },
-      async (request) =>
-        await service.drawing(request.caller, request.params.assistant_id, request.query.xray),
+      async ({ caller, params, query }) => await service.drawing(caller, params.assistant_id, query.xray),
     );
 
     app.get(
       "/assistants/:assistant_id/schemas",
       {
         schema: {
-          tags,
+          ...ofAssistant,
           summary: "Get the JSON schemas of an assistant's graph",
-          params: assistantPath,
-          response: { 200: graphSchemas, ...notFound, ...invalid },
+          response: { 200: schemas.graphSchemas, ...refusals },
         },
       },
-      async (request) => await service.schemas(request.caller, request.params.assistant_id),
+      async ({ caller, params }) => await service.schemas(caller, params.assistant_id),
     );
 
-    const subgraphsSchema = {
-      tags,
-      querystring: subgraphsQuery,
-      response: { 200: subgraphSchemas, ...notFound, ...invalid },
+    const subgraphs = {
+      ...ofAssistant,
+      querystring: schemas.subgraphsQuery,
+      response: { 200: schemas.subgraphSchemas, ...refusals },
     };
     app.get(
       "/assistants/:assistant_id/subgraphs",
-      {
-        schema: {
-          ...subgraphsSchema,
-          summary: "Get the schemas of the subgraphs of an assistant's graph",
-          params: assistantPath,
-        },
-      },
+      { schema: { ...subgraphs, summary: "Get the schemas of the subgraphs of an assistant's graph" } },
       async ({ caller, params, query }) =>
         await service.subgraphs(caller, params.assistant_id, undefined, query.recurse ?? false),
     );
@@ -230,12 +193,20 @@ const createVersionAndGraphRoutes =
       "/assistants/:assistant_id/subgraphs/:namespace",
       {
         schema: {
-          ...subgraphsSchema,
+          ...subgraphs,
           summary: "Get the schemas of the subgraphs in a namespace",
-          params: subgraphsPath,
+          params: schemas.subgraphsPath,
         },
       },
       async ({ caller, params, query }) =>
         await service.subgraphs(caller, params.assistant_id, params.namespace, query.recurse ?? false),
     );
+  };
+
+export const createAssistantRoutes =
+  (service: AssistantService): RoutePlugin =>
+  async (app) => {
+    await app.register(recordRoutes(service));
+    await app.register(versionRoutes(service));
+    await app.register(graphRoutes(service));
   };

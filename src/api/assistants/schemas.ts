@@ -17,21 +17,7 @@ import {
 } from "../../platform/domain/json-schemas.ts";
 import { storableFilter } from "../../platform/domain/search-filter.ts";
 
-export const ASSISTANT_FIELDS = [
-  "assistant_id",
-  "graph_id",
-  "name",
-  "description",
-  "config",
-  "context",
-  "metadata",
-  "version",
-  "created_at",
-  "updated_at",
-] as const;
-export type AssistantField = (typeof ASSISTANT_FIELDS)[number];
-
-export const SORT_FIELDS = ["assistant_id", "created_at", "updated_at", "name", "graph_id"] as const;
+const SORT_FIELDS = ["assistant_id", "created_at", "updated_at", "name", "graph_id"] as const;
 
 const time = z.string().meta({ format: "date-time" });
 
@@ -49,6 +35,10 @@ export const assistantRecord = z
     updated_at: time,
   })
   .meta({ id: "Assistant" });
+
+const assistantField = assistantRecord.keyof();
+export type AssistantField = z.output<typeof assistantField>;
+export const ASSISTANT_FIELDS = assistantField.options;
 
 export const assistantExtract = assistantRecord.partial();
 
@@ -99,7 +89,7 @@ export const assistantSearchBody = bodyOf({
   cursor,
   sort_by: optional(z.enum(SORT_FIELDS)),
   sort_order: sortOrder,
-  select: optional(z.array(z.enum(ASSISTANT_FIELDS))),
+  select: optional(z.array(assistantField)),
 });
 
 export const assistantCountBody = bodyOf(filter);

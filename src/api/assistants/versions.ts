@@ -1,17 +1,16 @@
 import { sql } from "kysely";
 import { type Permission, type Visibility, whereVisible } from "../../access/visibility.ts";
-import { roomyPage } from "../../platform/database/bounded-reads.ts";
-import type { Database, Queryable, Records } from "../../platform/database/database.ts";
+import type { Database, Queryable } from "../../platform/database/database.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
-import { queriesOver } from "../../platform/database/queries.ts";
+import { composedRead } from "../../platform/database/queries.ts";
 import { statement } from "../../platform/database/statement.ts";
 import type { AssistantRow, AssistantVersionRow } from "../../platform/database/tables.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import {
   ASSISTANT_PARAMETERS,
-  COLUMNS,
+  columns,
   contains,
-  LONG_COLUMNS,
+  countWhere,
   SNAPSHOT,
   toRow,
   weightOf,
@@ -24,6 +23,17 @@ interface NewVersion {
   graphId: string | undefined;
 }
 
+/** What an assistant takes from the version `s` that becomes active. */
+const TAKEN = ["version", "graph_id", "name", "description", "config", "context", "metadata"]
+  .map((column) => `${column} = s.${column}`)
+  .join(", ");
+
+const LOCK = statement(
+  { assistantId: "uuid", visible: "fragment" },
+  (sql) => `select 1 from threadloom.assistants
+  where assistant_id = ${sql.assistantId} and ${sql.visible} for update`,
+);
+
 /**
  * Raw SQL for the CTE. Runs after `lock`: only a statement that starts after the wait for the lock sees another
  * transaction's version.
@@ -31,17 +41,27 @@ interface NewVersion {
 const ADD_VERSION = statement(
   { ...ASSISTANT_PARAMETERS, visible: "fragment" },
   (sql) => `with snapshot as (
-  insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
+  insert into threadloom.assistant_versions (${SNAPSHOT})
   select a.assistant_id, (select max(version) + 1 from threadloom.assistant_versions where assistant_id = ${sql.assistantId}),
     coalesce(${sql.graphId}, a.graph_id), coalesce(${sql.name}, a.name), coalesce(${sql.description}, a.description),
     ${sql.config}, ${sql.context}, a.metadata || ${sql.metadata}, clock_timestamp()
   from threadloom.assistants a
   where a.assistant_id = ${sql.assistantId} and ${hasRoomForMetadata(`a.metadata || ${sql.metadata}`)} and ${sql.visible}
-  returning ${SNAPSHOT.join(", ")})
-update threadloom.assistants a set version = s.version, graph_id = s.graph_id, name = s.name, description = s.description,
-  config = s.config, context = s.context, metadata = s.metadata, updated_at = s.created_at
+  returning ${SNAPSHOT})
+update threadloom.assistants a set ${TAKEN}, updated_at = s.created_at
 from snapshot s where a.assistant_id = s.assistant_id
-returning ${COLUMNS.map((column) => `a.${column}`).join(", ")}`,
+returning ${columns("a.")}`,
+);
+
+/** Versions never change, so the update's own lock is enough. A client's number may exceed the column's integer. */
+const ACTIVATE = statement(
+  { assistantId: "uuid", version: "bigint", visible: "fragment" },
+  (
+    sql,
+  ) => `update threadloom.assistants a set ${TAKEN}, updated_at = now() from threadloom.assistant_versions s
+  where a.assistant_id = ${sql.assistantId} and s.assistant_id = ${sql.assistantId} and s.version = ${sql.version}
+    and ${sql.visible}
+  returning ${columns("a.")}`,
 );
 
 /** The assistant's metadata decide, not the version's. */
@@ -98,8 +118,8 @@ assistant as (
   select assistant_id, graph_id, graph_id, description, config, context, '{"created_by": "system"}' || metadata, 1, defaults
   from wished order by assistant_id
   on conflict (assistant_id) do nothing
-  returning ${COLUMNS.join(", ")})
-insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")}) select ${SNAPSHOT.join(", ")} from assistant`,
+  returning ${columns()})
+insert into threadloom.assistant_versions (${SNAPSHOT}) select ${SNAPSHOT} from assistant`,
 );
 
 const LOCK_OTHERS = statement(
@@ -116,7 +136,7 @@ const REVISE = statement(
   { ...GRAPH_PARAMETERS, ids: "uuid[]" },
   (sql) => `with ${wished(sql)},
 snapshot as (
-  insert into threadloom.assistant_versions (${SNAPSHOT.join(", ")})
+  insert into threadloom.assistant_versions (${SNAPSHOT})
   select a.assistant_id,
     (select max(v.version) + 1 from threadloom.assistant_versions v where v.assistant_id = a.assistant_id),
     a.graph_id, a.name, wished.description, wished.config, wished.context,
@@ -124,9 +144,8 @@ snapshot as (
     case when a.defaults -> 'starters' is not null then a.metadata - 'starters' else a.metadata end || wished.metadata,
     clock_timestamp()
   from threadloom.assistants a join wished using (assistant_id) where a.assistant_id = any(${sql.ids})
-  returning ${SNAPSHOT.join(", ")})
-update threadloom.assistants a set version = s.version, description = s.description, config = s.config,
-  context = s.context, metadata = s.metadata, updated_at = s.created_at, defaults = wished.defaults
+  returning ${SNAPSHOT})
+update threadloom.assistants a set ${TAKEN}, updated_at = s.created_at, defaults = wished.defaults
 from snapshot s join wished using (assistant_id) where a.assistant_id = s.assistant_id
 returning a.graph_id`,
 );
@@ -144,72 +163,45 @@ const listsOf = (assistants: readonly SystemAssistant[]) => ({
 });
 
 export const createVersionRepository = (database: Database) => {
-  const kysely = queriesOver(database);
   const { encryption } = database;
+
+  const matches = (visibility: Visibility<"assistants">, assistantId: string, metadata: JsonObject) => {
+    encryption.assertSearchable(metadata);
+    return sql`assistant_id = ${assistantId}::uuid and ${contains(metadata)} and ${versionVisible(visibility)}`;
+  };
 
   return {
     async lock(
-      transaction: Records,
+      transaction: Queryable,
       visibility: Visibility<"assistants">,
       assistantId: string,
     ): Promise<boolean> {
-      const row = await queriesOver(transaction)
-        .selectFrom("assistants")
-        .select("assistant_id")
-        .where("assistant_id", "=", assistantId)
-        .where(whereVisible(visibility, "metadata"))
-        .forUpdate()
-        .executeTakeFirst();
-      return row !== undefined;
+      const visible = visibility.on("metadata");
+      return (await LOCK.query(transaction, { assistantId, visible })).length > 0;
     },
 
     /** The caller holds the lock. Undefined if the metadata would grow too large. */
     async addVersion(
-      transaction: Records,
+      transaction: Queryable,
       visibility: Permission<"assistants", "update">,
       assistantId: string,
       version: NewVersion,
     ): Promise<AssistantRow | undefined> {
       const { name, description, config = {}, context = {}, metadata } = visibility.value;
       const [row] = await ADD_VERSION.query<AssistantRow>(transaction, {
-        assistantId,
-        ...version,
-        name,
-        description,
-        config,
-        context,
-        metadata,
+        ...{ assistantId, ...version, name, description, config, context, metadata },
         visible: visibility.on("a.metadata"),
       });
-      return row && transaction.encryption.decrypted("assistants", row);
+      return row && encryption.decrypted("assistants", row);
     },
 
-    /** Versions never change, so the update's own lock is enough. */
     async activate(
       visibility: Visibility<"assistants">,
       assistantId: string,
       version: number,
     ): Promise<AssistantRow | undefined> {
-      const row = await kysely
-        .updateTable("assistants as a")
-        .from("assistant_versions as v")
-        .set(({ ref }) => ({
-          version: ref("v.version"),
-          graph_id: ref("v.graph_id"),
-          name: ref("v.name"),
-          description: ref("v.description"),
-          config: ref("v.config"),
-          context: ref("v.context"),
-          metadata: ref("v.metadata"),
-          updated_at: sql<Date>`now()`,
-        }))
-        .where("a.assistant_id", "=", assistantId)
-        .where("v.assistant_id", "=", assistantId)
-        // A client's number may exceed the column's integer.
-        .where("v.version", "=", sql<number>`${version}::bigint`)
-        .where(whereVisible(visibility, "a.metadata"))
-        .returning(COLUMNS.map((column) => `a.${column}` as const))
-        .executeTakeFirst();
+      const visible = visibility.on("a.metadata");
+      const [row] = await ACTIVATE.query<AssistantRow>(database, { assistantId, version, visible });
       return row && encryption.decrypted("assistants", row);
     },
 
@@ -220,27 +212,15 @@ export const createVersionRepository = (database: Database) => {
       { metadata = {}, limit, offset }: AssistantVersionsSearch,
       signal?: AbortSignal,
     ): Promise<{ rows: AssistantVersionRow[]; total: number | undefined }> {
-      encryption.assertSearchable(metadata);
-      const page = kysely
-        .selectFrom("assistant_versions")
-        .select(SNAPSHOT)
-        .select(sql<number>`count(*) over ()::int`.as("total"))
-        .where("assistant_id", "=", assistantId)
-        .where(contains(metadata))
-        .where(versionVisible(visibility))
-        .orderBy("version", "desc")
-        .limit(limit)
-        .offset(offset)
-        .compile();
-      const found = await database.boundedRead<CountedRow<AssistantVersionRow>>(
-        roomyPage(page.sql, weightOf(LONG_COLUMNS)),
-        [...page.parameters],
-        signal,
+      const found = await composedRead<CountedRow<AssistantVersionRow>>(
+        database.boundedRead,
+        sql`select ${sql.raw(SNAPSHOT)}, count(*) over ()::int as total from threadloom.assistant_versions
+          where ${matches(visibility, assistantId, metadata)}
+          order by version desc limit ${limit}::bigint offset ${offset}::bigint`,
+        { signal, weight: weightOf() },
       );
-      return {
-        rows: encryption.decryptedRows("assistant_versions", found.map(toRow)),
-        total: found[0]?.total,
-      };
+      const rows = encryption.decryptedRows("assistant_versions", found.map(toRow));
+      return { rows, total: found[0]?.total };
     },
 
     async count(
@@ -249,16 +229,8 @@ export const createVersionRepository = (database: Database) => {
       metadata: JsonObject = {},
       signal?: AbortSignal,
     ): Promise<number> {
-      encryption.assertSearchable(metadata);
-      const { sql: text, parameters } = kysely
-        .selectFrom("assistant_versions")
-        .select(sql<number>`count(*)::int`.as("count"))
-        .where("assistant_id", "=", assistantId)
-        .where(contains(metadata))
-        .where(versionVisible(visibility))
-        .compile();
-      const rows = await database.boundedRead<{ count: number }>(text, [...parameters], signal);
-      return rows[0]?.count ?? 0;
+      const where = matches(visibility, assistantId, metadata);
+      return await countWhere(database, "assistant_versions", where, signal);
     },
 
     async ensureOfGraphs(

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Visibility, whereVisible } from "../../../src/access/visibility.ts";
 import { queriesOver } from "../../../src/platform/database/queries.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { compileOnce } from "../../../src/platform/database/compile-once.ts";
-import { EVERY_THREAD, ownedBy } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
 
@@ -60,39 +57,6 @@ test("a query of Kysely is prepared once for a connection", async () => {
       `select generic_plans + custom_plans as calls from pg_prepared_statements where statement like 'select "metadata"%'`,
     );
     expect(prepared).toEqual([{ calls: "2" }]);
-  });
-});
-
-test("a query compiled once is sent with its values, and with the condition of a restricted visibility", async () => {
-  let built = 0;
-  const find = compileOnce(
-    { threadId: ({ id }: { id: string }) => id },
-    ({ threadId }, visibility: Visibility<"threads">) => {
-      built += 1;
-      return queriesOver(database)
-        .selectFrom("threads")
-        .select("thread_id")
-        .where("thread_id", "=", threadId)
-        .where(whereVisible(visibility, "metadata"));
-    },
-  );
-  const other = ID.replace(/1$/, "2");
-  await database.transaction(async (transaction) => {
-    await transaction.query(
-      `insert into threadloom.threads (thread_id, metadata) values ($1, '{"owner": "me"}'), ($2, '{}')`,
-      [ID, other],
-    );
-    for (const id of [ID, other]) {
-      expect(await find(transaction, EVERY_THREAD, { id })).toEqual([{ thread_id: id }]);
-    }
-    expect(built).toBe(1);
-    expect(await find(transaction, ownedBy("threads", "me", undefined), { id: ID })).toEqual([
-      { thread_id: ID },
-    ]);
-    expect(await find(transaction, ownedBy("threads", "me", undefined), { id: other })).toEqual([]);
-    expect(await find(transaction, ownedBy("threads", "them", undefined), { id: ID })).toEqual([]);
-    expect(await find(transaction, EVERY_THREAD, { id: other })).toEqual([{ thread_id: other }]);
-    await transaction.query("delete from threadloom.threads");
   });
 });
 
