@@ -11,7 +11,7 @@ import {
 const PREFIX = "threadloom_";
 
 const configurationOf = (registry: Registry, name: keyof typeof METRICS) => {
-  const { help, labels = [] }: MetricRow = METRICS[name];
+  const { help, labels }: MetricRow = METRICS[name];
   return { name: `${PREFIX}${name}`, help, labelNames: [...labels], registers: [registry] };
 };
 
@@ -43,10 +43,10 @@ export const countingIn = (registry: Registry) => {
     count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, value = 1): void {
       let counter = counters.get(name);
       if (counter === undefined) counters.set(name, (counter = counterOf(registry, name)));
-      counter.inc(labels ?? {}, countable(value));
+      counter.inc(labels, countable(value));
     },
     observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, value: number): void {
-      histograms.get(name)?.observe(labels ?? {}, countable(value));
+      histograms.get(name)?.observe(labels, countable(value));
     },
   };
 };

@@ -2,7 +2,8 @@ import { Registry } from "prom-client";
 import { boundedLabel } from "./bounded-label.ts";
 import type { ModelCall, RequestFigures, ToolCall } from "./figures.ts";
 import { countable, countingIn } from "./instruments.ts";
-import { createInstruments } from "../telemetry/instruments.ts";
+import { createInstruments, failure } from "../telemetry/instruments.ts";
+import { ATTRIBUTES, OPERATIONS } from "../telemetry/names.ts";
 
 export interface MetricsOptions {
   /** Whether langgraph.json names the graph. Runs of others count as "other". */
@@ -17,20 +18,25 @@ const MODELS_AT_MOST = 50;
 const TOOLS_AT_MOST = 100;
 const STATUS_CLASS = 100;
 
+const ofModel = (model: string) => ({
+  [ATTRIBUTES.operation]: OPERATIONS.model,
+  [ATTRIBUTES.requestModel]: model,
+});
+
 /**
  * What one server counts while it works: a registry of its own, because servers may share a process. Each call costs a
  * microsecond, and no statement.
  */
 export const createMetrics = ({ isGraph, telemetry = false }: MetricsOptions = {}) => {
   const registry = new Registry();
-  const exported = telemetry ? createInstruments() : undefined;
+  const record = telemetry ? createInstruments() : undefined;
   const startedAt = Date.now();
   const graphOf = boundedLabel(GRAPHS_AT_MOST, isGraph);
   const modelOf = boundedLabel(MODELS_AT_MOST);
   const toolOf = boundedLabel(TOOLS_AT_MOST);
 
   const { count, observe } = countingIn(registry);
-  count("event_log_events_total", undefined, 0);
+  count("event_log_events_total", {}, 0);
   // A rate needs the zero before the first loss.
   for (const process of ["server", "graph process"]) count("attempts_lost_total", { process }, 0);
 
@@ -43,7 +49,7 @@ export const createMetrics = ({ isGraph, telemetry = false }: MetricsOptions = {
     runBegan(graphId: string, seconds: number): void {
       const graph = graphOf(graphId);
       observe("run_queue_seconds", { graph }, seconds);
-      exported?.runBegan(graph, countable(seconds));
+      record?.("queueTime", countable(seconds), { [ATTRIBUTES.agent]: graph });
     },
     /** `seconds`: since the run was due. */
     runShowed(graphId: string, seconds: number): void {
@@ -55,7 +61,12 @@ export const createMetrics = ({ isGraph, telemetry = false }: MetricsOptions = {
       count("runs_ended_total", { graph, status });
       if (seconds === undefined) return;
       observe("run_seconds", { graph }, seconds);
-      exported?.runEnded(graph, status, countable(seconds));
+      record?.("attemptTime", countable(seconds), {
+        [ATTRIBUTES.operation]: OPERATIONS.attempt,
+        [ATTRIBUTES.agent]: graph,
+        [ATTRIBUTES.status]: status,
+        ...failure(status === "error" || status === "timeout"),
+      });
     },
     attemptsLost(process: "server" | "graph process", attempts: number): void {
       count("attempts_lost_total", { process }, attempts);
@@ -65,35 +76,47 @@ export const createMetrics = ({ isGraph, telemetry = false }: MetricsOptions = {
       const model = modelOf(name);
       observe("model_call_seconds", { model }, seconds);
       count("model_call_errors_total", { model }, failed ? 1 : 0);
-      exported?.modelCall(model, countable(seconds), failed);
+      record?.("modelTime", countable(seconds), { ...ofModel(model), ...failure(failed) });
     },
     tokensUsed(name: string, inputTokens: number, outputTokens: number): void {
       const model = modelOf(name);
-      count("model_tokens_total", { model, direction: "input" }, inputTokens);
-      count("model_tokens_total", { model, direction: "output" }, outputTokens);
-      exported?.tokensUsed(model, "input", countable(inputTokens));
-      exported?.tokensUsed(model, "output", countable(outputTokens));
+      for (const [direction, used] of [
+        ["input", inputTokens],
+        ["output", outputTokens],
+      ] as const) {
+        count("model_tokens_total", { model, direction }, used);
+        record?.("tokens", countable(used), { ...ofModel(model), [ATTRIBUTES.tokenType]: direction });
+      }
     },
     toolCall({ tool: name, seconds, failed }: ToolCall): void {
       const tool = toolOf(name);
       observe("tool_call_seconds", { tool }, seconds);
       count("tool_call_errors_total", { tool }, failed ? 1 : 0);
-      exported?.toolCall(tool, countable(seconds), failed);
+      record?.("toolTime", countable(seconds), {
+        [ATTRIBUTES.operation]: OPERATIONS.tool,
+        [ATTRIBUTES.tool]: tool,
+        ...failure(failed),
+      });
     },
 
     /** One statement. */
-    checkpointsWritten: (seconds: number): void => observe("checkpoint_write_seconds", undefined, seconds),
+    checkpointsWritten: (seconds: number): void => observe("checkpoint_write_seconds", {}, seconds),
     /** One statement. */
     eventsLogged(events: number, seconds: number): void {
-      count("event_log_events_total", undefined, events);
-      observe("event_log_append_seconds", undefined, seconds);
+      count("event_log_events_total", {}, events);
+      observe("event_log_append_seconds", {}, seconds);
     },
 
     request({ method, route, status: code, seconds, isLong }: RequestFigures): void {
       const status = code === undefined ? "aborted" : `${Math.floor(code / STATUS_CLASS)}xx`;
       count("http_requests_total", { method, route, status });
-      if (!isLong) observe("http_request_seconds", { method, route }, seconds);
-      if (!isLong) exported?.request(method, route, code, countable(seconds));
+      if (isLong) return;
+      observe("http_request_seconds", { method, route }, seconds);
+      record?.("requestTime", countable(seconds), {
+        [ATTRIBUTES.method]: method,
+        [ATTRIBUTES.route]: route,
+        ...(code === undefined ? {} : { [ATTRIBUTES.statusCode]: code }),
+      });
     },
   };
 };
