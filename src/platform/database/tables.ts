@@ -17,12 +17,6 @@ export type CancelAction = "interrupt" | "rollback";
 /** `replaced`: by a newer run of the thread. `disconnected`: by the client. */
 export type CancelReason = "requested" | "taken" | "replaced" | "disconnected";
 
-interface EncryptionKeysTable {
-  key_id: string;
-  proof: string;
-  created_at: Timestamp;
-}
-
 interface AssistantsTable {
   assistant_id: string;
   graph_id: string;
@@ -50,30 +44,13 @@ interface AssistantVersionsTable {
   created_at: Timestamp;
 }
 
+/** The columns that composed queries name. */
 interface ThreadsTable {
   thread_id: string;
   status: Generated<ThreadStatus>;
   metadata: JsonWithDefault;
-  config: JsonWithDefault;
-  interrupts: JsonWithDefault;
-  error: ColumnType<JsonObject | null, JsonObject | string | null | undefined, JsonObject | string | null>;
-  unfinished_runs: Generated<number>;
-  /** Grows with each created run and each attempt that returns to the queue; see engine/queue/README.md. */
-  turns: Generated<number>;
-  ttl_strategy: "delete" | "keep_latest" | null;
-  ttl_minutes: number | null;
-  expires_at: NullableTimestamp;
   created_at: Timestamp;
   updated_at: Timestamp;
-  state_updated_at: Timestamp;
-  /** Grows with each change of the row. Stays below 2^53, but `pg` returns a bigint as text. */
-  version: ColumnType<string, never, string>;
-  /** The `status` without active runs; a trigger maintains it. */
-  resting_status: ColumnType<Exclude<ThreadStatus, "busy">, never, never>;
-  /** Generated bins of ten minutes, indexed instead of the times. */
-  updated_bin: ColumnType<Date, never, never>;
-  state_updated_bin: ColumnType<Date, never, never>;
-  expires_bin: ColumnType<Date | null, never, never>;
 }
 
 interface RunsTable {
@@ -115,19 +92,6 @@ interface RunsTable {
   caller: ColumnType<never, string | null | undefined, never>;
   created_at: Timestamp;
   updated_at: Timestamp;
-}
-
-interface RunEventsTable {
-  thread_id: string;
-  run_id: string;
-  /** `pg` returns a bigint as text; statements cast it to float8. */
-  seq: ColumnType<string, number, number>;
-  /** The event's id within its thread, see engine/events/event-ids.ts; null without a turn. */
-  thread_seq: ColumnType<string | null, number | null, number | null>;
-  event: string;
-  data: string;
-  checkpoint_id: string | null;
-  created_at: Timestamp;
 }
 
 interface CronsTable {
@@ -231,8 +195,6 @@ export interface Tables {
   assistant_versions: AssistantVersionsTable;
   threads: ThreadsTable;
   runs: RunsTable;
-  run_events: RunEventsTable;
-  encryption_keys: EncryptionKeysTable;
   crons: CronsTable;
   store_items: StoreItemsTable;
   deliveries: DeliveriesTable;

@@ -31,6 +31,7 @@ export type ErrorKind =
 export type Missing = "assistant" | "graph" | "thread" | "run" | "checkpoint";
 
 export class ThreadloomError extends Error {
+  override readonly name: string = "ThreadloomError";
   readonly missing: Missing | undefined;
   /** Undefined: the time is unknown, or a retry never helps. */
   readonly retryAfterSeconds: number | undefined;
@@ -41,7 +42,6 @@ export class ThreadloomError extends Error {
     options?: { cause?: unknown; missing?: Missing; retryAfterSeconds?: number },
   ) {
     super(message, options);
-    this.name = "ThreadloomError";
     this.missing = options?.missing;
     this.retryAfterSeconds = options?.retryAfterSeconds;
   }
@@ -81,50 +81,41 @@ export const tooLarge = (bytesAtMost: number) =>
     `The body is larger than ${inMegabytes(bytesAtMost)} MB, the most that this route takes.`,
   );
 
+const notFound = (message: string, missing?: Missing): ThreadloomError =>
+  new ThreadloomError("not_found", message, missing === undefined ? undefined : { missing });
+
 export const assistantNotFound = (reference: string) =>
-  new ThreadloomError("not_found", `Assistant '${reference}' not found.`, { missing: "assistant" });
+  notFound(`Assistant '${reference}' not found.`, "assistant");
 export const assistantVersionNotFound = (assistantId: string, version: number) =>
-  new ThreadloomError("not_found", `Assistant '${assistantId}' has no version ${version}.`);
-export const graphNotFound = (graphId: string) =>
-  new ThreadloomError("not_found", `Graph '${graphId}' not found.`, { missing: "graph" });
-export const threadNotFound = (threadId: string) =>
-  new ThreadloomError("not_found", `Thread '${threadId}' not found.`, { missing: "thread" });
+  notFound(`Assistant '${assistantId}' has no version ${version}.`);
+export const graphNotFound = (graphId: string) => notFound(`Graph '${graphId}' not found.`, "graph");
+export const threadNotFound = (threadId: string) => notFound(`Thread '${threadId}' not found.`, "thread");
 /** Must not reveal the owner. */
-export const threadTaken = (threadId: string) =>
-  new ThreadloomError("conflict", `Thread '${threadId}' already exists.`);
+export const threadTaken = (threadId: string) => conflict(`Thread '${threadId}' already exists.`);
 /** Also for an id that no task can have. */
-export const taskNotFound = () =>
-  new ThreadloomError("not_found", "There is no such task.", { missing: "run" });
-export const runNotFound = (runId: string) =>
-  new ThreadloomError("not_found", `Run '${runId}' not found.`, { missing: "run" });
-export const cronNotFound = (cronId: string) =>
-  new ThreadloomError("not_found", `Cron '${cronId}' not found.`);
+export const taskNotFound = () => notFound("There is no such task.", "run");
+export const runNotFound = (runId: string) => notFound(`Run '${runId}' not found.`, "run");
+export const cronNotFound = (cronId: string) => notFound(`Cron '${cronId}' not found.`);
 /** Not `too_many`: clients would retry, but waiting does not help. */
 export const tooManyCrons = (atMost: number) =>
   conflict(`One caller may have ${atMost} crons at most; delete some of them first.`);
 export const apiKeyNotFound = (reference: string) =>
-  new ThreadloomError("not_found", `There is no API key ${reference}; 'keys list' shows them.`);
-export const deliveryNotFound = (runId: string) =>
-  new ThreadloomError("not_found", `Run '${runId}' has no delivery of a webhook.`);
+  notFound(`There is no API key ${reference}; 'keys list' shows them.`);
+export const deliveryNotFound = (runId: string) => notFound(`Run '${runId}' has no delivery of a webhook.`);
 export const eventNotKept = (runId: string, eventId: number) =>
-  new ThreadloomError(
-    "not_found",
+  notFound(
     eventId < 0
       ? `The events of run '${runId}' are no longer kept; read the thread's state instead.`
       : `Event ${eventId} of run '${runId}' is no longer kept; read the thread's state instead.`,
   );
 export const uiNotFound = (reference: string, component: string) =>
-  new ThreadloomError(
-    "not_found",
-    `'${reference}' has no component '${component}' in 'ui' of langgraph.json.`,
-  );
-export const uiFileNotFound = (file: string) => new ThreadloomError("not_found", `File '${file}' not found.`);
-export const consoleNotFound = (why: string) => new ThreadloomError("not_found", why);
+  notFound(`'${reference}' has no component '${component}' in 'ui' of langgraph.json.`);
+export const uiFileNotFound = (file: string) => notFound(`File '${file}' not found.`);
+export const consoleNotFound = (why: string) => notFound(why);
 export const checkpointNotFound = (checkpointId: string) =>
-  new ThreadloomError("not_found", `Checkpoint '${checkpointId}' not found.`, { missing: "checkpoint" });
+  notFound(`Checkpoint '${checkpointId}' not found.`, "checkpoint");
 export const threadBusy = (threadId: string) =>
-  new ThreadloomError(
-    "conflict",
+  conflict(
     `Thread '${threadId}' has a run in progress; wait for it, cancel it, or choose another multitask_strategy.`,
   );
 /** A state update has no multitask_strategy. */
@@ -140,25 +131,26 @@ export class ThreadChangedError extends ThreadloomError {
 
 /** If a graph returns such a value, the run ends with this error. */
 export class ValueTooLargeError extends ThreadloomError {
+  override readonly name = "ValueTooLargeError";
   /** `what` begins a sentence, as "An event 'values'". */
   constructor(what: string, charactersAtMost: number) {
     super(
       "too_large",
       `${what} takes more than ${inMegabytes(charactersAtMost)} MB as JSON, which is the most that is taken.`,
     );
-    this.name = "ValueTooLargeError";
   }
 }
 
 export class CallerGoneError extends Error {
+  override readonly name = "CallerGoneError";
   constructor() {
     super("The caller has closed the connection.");
-    this.name = "CallerGoneError";
   }
 }
 
 /** The project's own handlers refused a request with the SDK's `HTTPException`. */
 export class HandlerRefusal extends Error implements CausedByProject {
+  override readonly name = "HandlerRefusal";
   readonly causedByProject = true;
   constructor(
     readonly status: number,
@@ -167,7 +159,6 @@ export class HandlerRefusal extends Error implements CausedByProject {
     options?: { cause?: unknown },
   ) {
     super(message, options);
-    this.name = "HandlerRefusal";
   }
 }
 
@@ -182,24 +173,19 @@ export const sqlState = (error: unknown): string | undefined =>
  */
 export class StateStorageError extends Error implements WithoutContents {
   readonly hidesContents = true;
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = "StateStorageError";
-  }
+  override readonly name = "StateStorageError";
 }
 
 /** The log gets the cause, callers a neutral sentence. */
 export class ProjectCodeError extends Error implements CausedByProject, WithoutContents {
   readonly causedByProject = true;
   readonly hidesContents = true;
-  constructor(message: string, options: { cause: unknown }) {
-    super(message, options);
-    this.name = "ProjectCodeError";
-  }
+  override readonly name = "ProjectCodeError";
 }
 
 /** Callers get a neutral sentence. */
 export class EncryptionError extends Error implements WithoutContents {
+  override readonly name = "EncryptionError";
   readonly hidesContents = true;
   /** Undefined: the key is there, and the data is damaged. */
   readonly missingKeyId: string | undefined;
@@ -209,47 +195,43 @@ export class EncryptionError extends Error implements WithoutContents {
     { missingKeyId, ...options }: { cause?: unknown; missingKeyId?: string } = {},
   ) {
     super(message, options);
-    this.name = "EncryptionError";
     this.missingKeyId = missingKeyId;
   }
 }
 
 /** The object store is away, or refuses this server. A retry may succeed, as after an outage of the database. */
 export class ObjectStoreError extends Error implements WithoutContents {
+  override readonly name = "ObjectStoreError";
   readonly hidesContents = true;
   /** `what`: what it could not do, such as `read object …`. */
   constructor(what: string, options?: { cause?: unknown }) {
     super(`The object store could not ${what}.`, options);
-    this.name = "ObjectStoreError";
   }
 }
 
 /** The database lost the attempt's last writes in a crash. The run starts again from the stored state. */
 export class StateLostError extends Error implements WithoutContents {
+  override readonly name = "StateLostError";
   readonly hidesContents = true;
   constructor(threadId: string) {
     super(`The database has lost the last stored state of thread ${threadId}.`);
-    this.name = "StateLostError";
   }
 }
 
 /** A run can't continue after its process was lost: the newest checkpoint of its thread is not one of its own. */
 export class RunOvertakenError extends Error {
+  override readonly name = "RunOvertakenError";
   constructor(runId: string) {
     super(
       `Run '${runId}' lost its process, and before it could continue, its thread got a newer checkpoint of another ` +
         "origin. Read the thread's history, and create a run from the checkpoint that you want to continue.",
     );
-    this.name = "RunOvertakenError";
   }
 }
 
 /** `main` prints the message without a stack and exits with 1. */
 export class StartError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = "StartError";
-  }
+  override readonly name: string = "StartError";
 }
 
 /** `main` exits with 2. */
@@ -257,11 +239,11 @@ export class UsageError extends StartError {}
 
 /** Another attempt took over after the lease expired, or the run ended. Nothing was written. */
 export class LeaseLostError extends Error {
+  override readonly name = "LeaseLostError";
   constructor(
     readonly runId: string,
     readonly attempt: number,
   ) {
     super(`Attempt ${attempt} no longer holds run ${runId}.`);
-    this.name = "LeaseLostError";
   }
 }
