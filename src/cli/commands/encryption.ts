@@ -47,36 +47,49 @@ const statusOf = (
   known: readonly string[],
   cipher: Cipher | undefined,
 ): Status => {
-  const [current, configured] = [cipher?.keyId, cipher?.keyIds ?? []];
-  const ids = new Set([...(current === undefined ? [] : [current]), ...known, ...byKey.keys()]);
-  return {
-    keys: [...ids].map((id) => ({
-      id,
-      encrypts: id === current,
-      configured: configured.includes(id),
-      rows: byKey.get(id) ?? 0,
-    })),
-    ...counts,
-  };
+  const current = cipher === undefined ? [] : [cipher.keyId];
+  const keys = [...new Set([...current, ...known, ...byKey.keys()])].map((id) => ({
+    id,
+    encrypts: id === cipher?.keyId,
+    configured: cipher?.keyIds.includes(id) === true,
+    rows: byKey.get(id) ?? 0,
+  }));
+  return { keys, ...counts };
+};
+
+const useOf = ({ encrypts, configured, rows }: Status["keys"][number]): string => {
+  if (encrypts) return "encrypts from now on";
+  if (!configured) return "not configured: these rows can't be decrypted, and stay unchanged";
+  return rows === 0 ? "no longer needed" : "is still needed";
 };
 
 const statusText = ({ keys, plain, unreadable }: Status): string => {
-  const lines = keys.map(({ id, encrypts, configured, rows }) => {
-    const what = encrypts
-      ? "encrypts from now on"
-      : !configured
-        ? "not configured: these rows can't be decrypted, and stay unchanged"
-        : rows === 0
-          ? "no longer needed"
-          : "is still needed";
-    return `${id}  ${rows} rows  ${what}`;
-  });
-  const unencrypted = keys.some(({ encrypts }) => encrypts)
-    ? `${plain} rows hold unencrypted data that would be encrypted now`
-    : `${plain} rows hold unencrypted data that a key would encrypt; LANGGRAPH_AES_KEY is not set`;
-  const bad =
-    unreadable === 0 ? [] : [`${unreadable} rows can't be decrypted although their key is configured`];
-  return [...lines, unencrypted, ...bad].map((line) => `${line}\n`).join("");
+  const hasKey = keys.some(({ encrypts }) => encrypts);
+  return [
+    ...keys.map((key) => `${key.id}  ${key.rows} rows  ${useOf(key)}\n`),
+    `${plain} rows hold unencrypted data that `,
+    hasKey ? "would be encrypted now\n" : "a key would encrypt; LANGGRAPH_AES_KEY is not set\n",
+    unreadable === 0 ? "" : `${unreadable} rows can't be decrypted although their key is configured\n`,
+  ].join("");
+};
+
+/** Why a rotation has to run again; undefined: only the current key is needed. */
+const leftOver = ({ keys, busy, unreadable }: Status): string | undefined => {
+  if (busy > 0) return `${busy} rows changed during the rotation. Run it again.`;
+  const lacking = keys.filter(({ configured }) => !configured);
+  if (lacking.length > 0)
+    return (
+      `${lacking.reduce((total, { rows }) => total + rows, 0)} rows are encrypted with keys that are not configured ` +
+      `(${lacking.map(({ id }) => id).join(", ")}), and did not change. ` +
+      "Add the keys to LANGGRAPH_AES_KEY, after the first key, and run it again."
+    );
+  if (unreadable > 0)
+    return `${unreadable} rows can't be decrypted although their keys are configured: they were changed outside the server.`;
+  const needed = keys.filter((key) => !key.encrypts && key.rows > 0);
+  return needed.length === 0
+    ? undefined
+    : `${needed.map((key) => `${key.rows} rows need the key '${key.id}'`).join(", ")}: a server stored them meanwhile. ` +
+        "Put the newest key first on every server, and run it again.";
 };
 
 export const create = (
@@ -116,35 +129,17 @@ export const create = (
       "Re-encrypts with the newest key all data that is unencrypted, or encrypted with an older key. You may stop and repeat it.",
     )
     .action(async (flags: DatabaseFlags) => {
-      const { done, left } = await withDatabase(flags, async (database) => {
+      const status = await withDatabase(flags, async (database) => {
         const cipher = cipherOf(database);
         await assertEncryptionKeys(database);
         const known = await listEncryptionKeys(database);
         const done = await walkEncrypted({ database, cipher, writes: true, onProgress: progress });
         const left = statusOf(await countRows(database, cipher), known, cipher);
-        return { done, left };
+        return { ...left, reencrypted: done.reencrypted, busy: done.busy };
       });
-      answer({ ...left, reencrypted: done.reencrypted, busy: done.busy }, flags);
-      if (done.busy > 0) throw new StartError(`${done.busy} rows changed during the rotation. Run it again.`);
-      const lacking = left.keys.filter(({ configured }) => !configured);
-      if (lacking.length > 0) {
-        const ids = lacking.map(({ id }) => id).join(", ");
-        const rows = lacking.reduce((total, key) => total + key.rows, 0);
-        throw new StartError(
-          `${rows} rows are encrypted with keys that are not configured (${ids}), and did not change. ` +
-            "Add the keys to LANGGRAPH_AES_KEY, after the first key, and run it again.",
-        );
-      }
-      if (left.unreadable > 0)
-        throw new StartError(
-          `${left.unreadable} rows can't be decrypted although their keys are configured: they were changed outside the server.`,
-        );
-      const needed = left.keys.filter(({ encrypts, rows }) => !encrypts && rows > 0);
-      if (needed.length > 0)
-        throw new StartError(
-          `${needed.map(({ id, rows }) => `${rows} rows need the key '${id}'`).join(", ")}: a server stored them meanwhile. ` +
-            "Put the newest key first on every server, and run it again.",
-        );
+      answer(status, flags);
+      const reason = leftOver(status);
+      if (reason !== undefined) throw new StartError(reason);
     });
 
   answering(encryption.command("forget"))

@@ -1,13 +1,12 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { sqlState } from "../domain/errors.ts";
 import type { Logger } from "../lib/logger.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { isPassing, retryPassing } from "./passing-faults.ts";
 import { connectProbe } from "./probe.ts";
 
 /** For a server that accepts and stays silent, or an address that drops packets. */
 const CONNECT_MS = 5_000;
 const LOG_EVERY_MS = 10_000;
-const LONGEST_MS = 2 ** 31 - 1;
 
 interface AwaitingOptions {
   connectionString: string;
@@ -50,12 +49,6 @@ export const awaitDatabase = async (options: AwaitingOptions): Promise<void> => 
     },
   });
   // An abort does not wait for the current try.
-  const over = new AbortController();
-  const left = delay(LONGEST_MS, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
-  try {
-    await Promise.race([connected, left]);
-  } finally {
-    over.abort();
-  }
+  await untilAborted(signal, connected);
   if (loggedAt !== undefined) logger.info(`the database at ${name} is there`);
 };

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { ObjectStoreError, sqlState } from "../domain/errors.ts";
-import { createEncryption, type Encryption } from "../encryption/encryption.ts";
+import { Encryption } from "../encryption/encryption.ts";
 import { parseStoredJson } from "../encryption/json.ts";
 import { openCipher, type EncryptionSetup } from "../encryption/cipher.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -102,7 +102,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const { schema = DEFAULT_SCHEMA, objects } = options;
   const cipher = options.encryption && openCipher(options.encryption);
   const qualified = inSchema(schema);
-  const encryption = createEncryption(cipher);
+  const encryption = new Encryption(cipher);
   const answerTimeoutMs = timeoutMs ?? ANSWER_TIMEOUT_MS;
   const longAnswerTimeoutMs = timeoutMs ?? LONG_ANSWER_TIMEOUT_MS;
   cipher?.onDamaged((error) =>
@@ -162,7 +162,10 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     const bounded: BoundedStatement = { text: qualified(text), values, answerMs };
     return noting(connection.query(bounded));
   };
-  const recordsOver = (connection: pg.Pool | pg.PoolClient, usualMs: number): Omit<Records, "query"> => ({
+  const recordsOver = (
+    connection: pg.Pool | pg.PoolClient,
+    usualMs: number,
+  ): Pick<Database, keyof Records> => ({
     schema,
     encryption,
     objects,
@@ -170,15 +173,15 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       const { rows, rowCount } = await ask(connection, text, values, usualMs);
       return { rows: rows as Row[], rowCount };
     },
+    async query<Row>(text: string, values: unknown[] = [], { answerMs }: { answerMs?: number } = {}) {
+      return (await ask(connection, text, values, answerMs ?? usualMs)).rows as Row[];
+    },
   });
 
   const database: Omit<Database, keyof BoundedReads> = {
     ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
-    async query<Row>(text: string, values: unknown[] = [], { answerMs }: { answerMs?: number } = {}) {
-      return (await ask(pool, text, values, answerMs ?? answerTimeoutMs)).rows as Row[];
-    },
     isLoss: (error) => error instanceof ObjectStoreError || (error instanceof Error && losses.has(error)),
     onConnectionLost: connectionLosses.listen,
     async transaction(work, opening = "begin") {
@@ -186,12 +189,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
       let broken: Error | undefined;
       try {
         await noting(client.query(opening));
-        const result = await work({
-          ...recordsOver(client, longAnswerTimeoutMs),
-          async query<Row>(text: string, values: unknown[] = []) {
-            return (await ask(client, text, values, longAnswerTimeoutMs)).rows as Row[];
-          },
-        });
+        const result = await work(recordsOver(client, longAnswerTimeoutMs));
         await noting(client.query("commit"));
         return result;
       } catch (error) {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { JsonObject } from "../lib/json.ts";
+import { toJsonb } from "../lib/jsonb.ts";
 import { isInherited } from "../lib/names.ts";
 import { CURSOR_CHARACTERS } from "./cursors.ts";
 
@@ -10,8 +11,7 @@ import { CURSOR_CHARACTERS } from "./cursors.ts";
 
 const UNSTORABLE = "holds a NUL character or half a surrogate pair, which can't be stored";
 
-const hasNul = (text: string): boolean => text.includes("\0");
-const isStorableText = (text: string): boolean => !hasNul(text) && text.isWellFormed();
+const isStorableText = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
 /** The value is merged, compared and sent with each thread, run or assistant. */
 const ELEMENTS_AT_MOST = 20_000;
@@ -23,32 +23,16 @@ export const METADATA_ELEMENTS_AT_MOST = 2_000;
 /** The end of a sentence; undefined if PostgreSQL can store the value. */
 const complaintOf = (root: unknown, isBounded: boolean, elementsAtMost: number): string | undefined => {
   let elements = -1;
-  let characters = 0;
-  const refusesText = (text: string): boolean => {
-    characters += text.length;
-    return !isStorableText(text);
-  };
-  const complaintOfItem = (value: unknown): string | undefined => {
+  const text = JSON.stringify(root, (_key, value: unknown) => {
     elements += 1;
-    if (typeof value === "string") {
-      if (refusesText(value)) return UNSTORABLE;
-    } else if (Array.isArray(value)) {
-      for (const item of value) {
-        const complaint = complaintOfItem(item);
-        if (complaint !== undefined) return complaint;
-      }
-    } else if (typeof value === "object" && value !== null) {
-      for (const [key, item] of Object.entries(value)) {
-        const complaint = refusesText(key) ? UNSTORABLE : complaintOfItem(item);
-        if (complaint !== undefined) return complaint;
-      }
-    }
-    if (!isBounded) return undefined;
-    if (elements > elementsAtMost)
-      return `holds more than ${elementsAtMost} elements (items of lists and members of objects)`;
-    return characters > CHARACTERS_AT_MOST ? `holds more than ${CHARACTERS_AT_MOST} characters` : undefined;
-  };
-  return complaintOfItem(root);
+    return value;
+  });
+  if (toJsonb(text).exact !== undefined) return UNSTORABLE;
+  if (isBounded && elements > elementsAtMost)
+    return `holds more than ${elementsAtMost} elements (items of lists and members of objects)`;
+  return isBounded && text.length > CHARACTERS_AT_MOST
+    ? `holds more than ${CHARACTERS_AT_MOST} characters`
+    : undefined;
 };
 
 /**

@@ -89,7 +89,11 @@ const jsonText = (encrypt: (cipher: Cipher, json: string, place: string) => stri
   json("json", (text) => text, encrypt);
 
 /** A text that looks encrypted may be a caller's own. */
-const METADATA = object("jsonb", encryptMetadata, decryptKnownJson);
+const METADATA = object(
+  "jsonb",
+  (cipher, metadata, place) => encryptMetadata(cipher, metadata, place),
+  decryptKnownJson,
+);
 const CONFIG = object("json", (cipher, config, place) => encryptConfig(cipher, config, { place }));
 /** The database compares this column with values of requests. */
 const COMPARED_CONFIG = object("json", (cipher, config, place) =>

@@ -120,17 +120,12 @@ export const encryptSome = (
   return encrypted;
 };
 
-export const encryptMetadata = (cipher: Cipher, metadata: JsonObject, place: string): JsonObject =>
-  cipher.metadataKeys.size === 0
-    ? encryptLookalikes(cipher, metadata, place)
-    : (encryptWithin(cipher, metadata, cipher.metadataKeys, place) as JsonObject);
-
 /** Also encrypts the whole value of each key for which `staysOpen` returns false. */
-export const encryptMetadataBut = (
+export const encryptMetadata = (
   cipher: Cipher,
   metadata: JsonObject,
   place: string,
-  staysOpen: (key: string) => boolean,
+  staysOpen: (key: string) => boolean = () => true,
 ): JsonObject => {
   const open: JsonObject = {};
   const encrypted: JsonObject = {};
@@ -140,7 +135,11 @@ export const encryptMetadataBut = (
     if (stays) setProperty(open, key, value);
     else setProperty(encrypted, key, encryptValue(cipher, value, place));
   }
-  return { ...encryptMetadata(cipher, open, place), ...encrypted };
+  const within =
+    cipher.metadataKeys.size === 0
+      ? encryptLookalikes(cipher, open, place)
+      : (encryptWithin(cipher, open, cipher.metadataKeys, place) as JsonObject);
+  return { ...within, ...encrypted };
 };
 
 const NO_KEYS: ReadonlySet<string> = new Set();

@@ -3,7 +3,7 @@ import { retryPassing } from "../../platform/database/passing-faults.ts";
 import { statement, type Statement } from "../../platform/database/statement.ts";
 import { EncryptionError, StartError, StateStorageError } from "../../platform/domain/errors.ts";
 import { ENCRYPTED_PREFIX, isEncrypted, type Cipher } from "../../platform/encryption/cipher.ts";
-import { createEncryption } from "../../platform/encryption/encryption.ts";
+import { Encryption } from "../../platform/encryption/encryption.ts";
 import { replaceObject } from "../../state/checkpoints/upkeep/objects.ts";
 import { ENCRYPTED_TABLES, type EncryptedRow, type KeyType, type WalkedTable } from "./tables.ts";
 
@@ -122,7 +122,7 @@ const keyIdIn = (text: string): string => text.slice(ENCRYPTED_PREFIX.length).sp
 export const walkEncrypted = async (options: WalkOptions): Promise<WalkCount> => {
   const { database, cipher, writes, onProgress } = options;
   const count: WalkCount = { byKey: new Map(), plain: 0, reencrypted: 0, busy: 0, unreadable: 0 };
-  const encryption = createEncryption(cipher);
+  const encryption = new Encryption(cipher);
   const query = <Source>(asked: Statement<Source>, source: Source): Promise<EncryptedRow[]> =>
     retryPassing(() => asked.query<EncryptedRow>(database, source), { forMs: RETRY_MS });
   const countKey = (id: string): void => void count.byKey.set(id, (count.byKey.get(id) ?? 0) + 1);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
+import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import type { RunRow } from "../../../src/platform/database/tables.ts";
 import { createRunCreation, type RunCreationParts } from "../../../src/api/runs/creation/creation.ts";
@@ -21,7 +21,7 @@ test("each run of a batch that is found after a lost answer is waited for as req
   const woken: [string, number][] = [];
   const { createAll } = createRunCreation({
     database: {
-      encryption: createEncryption(undefined),
+      encryption: new Encryption(undefined),
       transaction: () => Promise.reject(Object.assign(new Error("cut"), { code: "ECONNRESET" })),
     } as Partial<Database> as Database,
     repository: {

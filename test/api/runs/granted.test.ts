@@ -3,7 +3,7 @@ import { createDecisions, HandlerError } from "../../../src/access/auth/decision
 import { userOf } from "../../../src/access/auth/authenticate.ts";
 import { createAuthorize } from "../../../src/access/authorize.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
+import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import { createRunGrants } from "../../../src/api/runs/creation/requests.ts";
 import { runBody } from "../../../src/api/runs/schemas.ts";
 
@@ -27,7 +27,7 @@ const grant = async (body: ReturnType<typeof bodyOf>, handler: (value: Given) =>
     if (event === "threads:create_run") handler(value as Given);
   };
   const decisions = createDecisions({ handlerOf: () => answer });
-  return await createRunGrants(createAuthorize({ decisions }), createEncryption(undefined))(
+  return await createRunGrants(createAuthorize({ decisions }), new Encryption(undefined))(
     userOf("alice"),
     body,
     newId(),

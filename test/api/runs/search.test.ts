@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
+import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { invalid } from "../../../src/platform/domain/errors.ts";
 import { runSearchBody, type RunRecord } from "../../../src/api/runs/schemas.ts";
@@ -170,7 +170,7 @@ describe("a search of many runs", () => {
   test("returns the page even if counting the rest takes too long", async () => {
     const found = ["a", "b", "c"].map((run_id) => ({ run_id, page_rows: "3", weight_before: null }));
     const database = {
-      encryption: createEncryption(undefined),
+      encryption: new Encryption(undefined),
       boundedRead: (text: string) =>
         text.startsWith("select count(*)")
           ? Promise.reject(invalid("This takes longer than 2 seconds; narrow the filter."))
@@ -274,7 +274,7 @@ describe("a cursor", () => {
     await query(server, "analyze threadloom.runs", []);
     const texts: { text: string; values: unknown[] }[] = [];
     const database = {
-      encryption: createEncryption(undefined),
+      encryption: new Encryption(undefined),
       boundedRead: (text: string, values: unknown[]) => {
         texts.push({ text, values });
         return Promise.resolve([]);

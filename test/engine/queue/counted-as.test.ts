@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../../src/access/caller.ts";
 import { createCipher, encryptionKey } from "../../../src/platform/encryption/cipher.ts";
-import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
+import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import { countedAs, isUser } from "../../../src/engine/queue/counted-as.ts";
 
-const OFF = createEncryption(undefined);
+const OFF = new Encryption(undefined);
 const user = (identity: string): Caller => ({ kind: "user", identity, permissions: [], user: {} });
 const key = (id: string): Caller => ({ kind: "key", id, scopes: ["run"] });
 
@@ -22,7 +22,7 @@ test("a caller without a name is not counted", () => {
 
 test("with an encryption key, names can't be guessed from the stored text", () => {
   const [first, second] = [1, 2].map((byte) =>
-    createEncryption(createCipher([encryptionKey(Buffer.alloc(32, byte))])),
+    new Encryption(createCipher([encryptionKey(Buffer.alloc(32, byte))])),
   );
   const stored = countedAs(first!, user("ann"));
   expect(stored).not.toBe(countedAs(OFF, user("ann")));

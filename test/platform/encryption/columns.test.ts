@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ENCRYPTED_COLUMNS } from "../../../src/platform/encryption/columns.ts";
 import {
-  createEncryption,
+  Encryption,
   type AnyColumn,
   type EncryptedTable,
 } from "../../../src/platform/encryption/encryption.ts";
@@ -9,12 +9,12 @@ import { decryptJson, parseStoredJson } from "../../../src/platform/encryption/j
 import { cipherOf } from "../../helpers/encryption.ts";
 
 const cipher = cipherOf("a key of a test, of 32 bytes ...", ["secret"]);
-const encryption = createEncryption(cipher);
+const encryption = new Encryption(cipher);
 const ID = "01a208d7-ed23-7988-9e1a-2522a36f9765";
 
 test("a row without encryption is not changed", () => {
   const rows = [{ thread_id: ID, metadata: { a: 1 } }];
-  expect(createEncryption(undefined).decryptedRows("threads", rows)).toBe(rows);
+  expect(new Encryption(undefined).decryptedRows("threads", rows)).toBe(rows);
   expect(encryption.decrypted("threads", rows[0]!)).toBe(rows[0]);
 });
 
@@ -33,7 +33,7 @@ test("an encrypted row is never returned in an answer", () => {
 });
 
 test("without keys, values are stored unchanged, and a text encrypted with a missing key is refused", () => {
-  const off = createEncryption(undefined);
+  const off = new Encryption(undefined);
   const key = { cron_id: "c1" };
   expect(off.stored("crons", "metadata", { a: "enc1:" }, key)).toBe('{"a":"enc1:"}');
   expect(off.stored("crons", "payload", "said", key)).toBe("said");

@@ -8,7 +8,7 @@ import {
   type Places,
 } from "../../../src/platform/encryption/cipher.ts";
 import { ENCRYPTED_COLUMNS } from "../../../src/platform/encryption/columns.ts";
-import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
+import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import {
   assertSearchable,
   decryptJson,
@@ -173,7 +173,7 @@ describe("encrypted values in JSON", () => {
       const config = { [text]: text, configurable: { [text]: text } };
       expect(parsed(JSON.stringify(encryptConfig(cipher, config, { place: ROW })))).toEqual(config);
       const ofCheckpoint = { searchable: text, copied: { secret: 1, a: text } };
-      const encrypted = createEncryption(cipher).encryptedMetadata(
+      const encrypted = new Encryption(cipher).encryptedMetadata(
         ofCheckpoint,
         CHECKPOINT,
         (key) => key === "searchable",

@@ -4,7 +4,7 @@ import { ElementCache } from "../../../src/state/checkpoints/lists/element-cache
 import { ThreadLists } from "../../../src/state/checkpoints/lists/thread-lists.ts";
 import { KnownShapes } from "../../../src/state/checkpoints/rows/known-shapes.ts";
 import { WriteQueue } from "../../../src/state/checkpoints/write/write-queue.ts";
-import { createEncryption } from "../../../src/platform/encryption/encryption.ts";
+import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 
 /** An answer of the database other than success. */
@@ -24,7 +24,7 @@ const TAKEN = failing("23505");
 const aQueue = (answer: (tries: number) => Answer) => {
   const made = { tries: 0, lists: [] as unknown[] };
   const database = {
-    encryption: createEncryption(undefined),
+    encryption: new Encryption(undefined),
     async query(_text: string, values: unknown[]) {
       made.tries += 1;
       made.lists.push((values[1] as unknown[])[0]);

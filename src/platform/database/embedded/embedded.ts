@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { randomBytes, randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { link, open, readFile, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
@@ -27,7 +27,6 @@ import {
  *
  *   <place.folder>/cluster/data        the cluster (PGDATA)
  *   <place.folder>/cluster/password    its superuser's password, mode 600
- *   <place.folder>/port                its last port
  *   <place.folder>/postgres.log
  */
 
@@ -59,7 +58,6 @@ const run = promisify(execFile);
 
 export const dataOf = (place: ClusterPlace): string => join(place.folder, "cluster/data");
 const logOf = (place: ClusterPlace): string => join(place.folder, "postgres.log");
-const portFileOf = (place: ClusterPlace): string => join(place.folder, "port");
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -108,10 +106,9 @@ export const createCluster = async (place: ClusterPlace, binaries: Binaries): Pr
 export const readPassword = async (place: ClusterPlace): Promise<string> =>
   (await readFile(join(place.folder, "cluster/password"), "utf8")).trim();
 
-const readPort = async (place: ClusterPlace): Promise<number | undefined> => {
-  const port = Number(await readFile(portFileOf(place), "utf8").catch(() => ""));
-  return Number.isInteger(port) && port > 0 ? port : undefined;
-};
+/** The same for each start, so that other processes find a server that was started again. Below ephemeral ports. */
+const usualPort = ({ folder }: ClusterPlace): number =>
+  20_000 + (createHash("sha256").update(folder).digest().readUInt32BE() % 12_000);
 
 export interface Postmaster {
   pid: number;
@@ -224,8 +221,6 @@ export const startServer = async ({ place, binaries, port, settings }: StartOpti
         throw new ServerDidNotStart(place, `${await readLog()}It was not ready after ${START_SECONDS} s.`);
       }
     }
-    await writeFile(portFileOf(place), `${port}\n`, { mode: 0o600 });
-    await give(portFileOf(place), place.user);
   } finally {
     await log.close();
   }
@@ -290,7 +285,7 @@ const freePort = (): Promise<number> =>
 /** Starts the server, unless another process has started it. Returns its port. */
 const ensureServer = async (options: Omit<StartOptions, "port">): Promise<number> => {
   const { place } = options;
-  let port = (await readPort(place)) ?? (await freePort());
+  let port = usualPort(place);
   for (let attempt = 1; attempt <= ATTEMPTS_AT_MOST; attempt += 1) {
     const running = await findPostmaster(place);
     if (running?.ready) return running.port;
