@@ -16,7 +16,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "access/keys/scopes.ts: NEEDED[resource]": "a name of our own list",
   "access/keys/scopes.ts: NEEDED[resource][action]": "a name of our own list",
   "platform/encryption/encryption.ts: COLUMNS[table]": "a table of our own list",
-  "platform/encryption/encryption.ts: COLUMNS[table][name]": "a column of our own list",
   "platform/encryption/encryption.ts: COLUMNS[table][column]": "a column of our own list",
   "platform/encryption/encryption.ts: (row as Record<string, unknown>)[name]": "a column of our own list",
   "platform/lib/logger.ts: values[index] = boundedText(value)": "a place in a list",
