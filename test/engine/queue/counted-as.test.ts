@@ -21,8 +21,8 @@ test("a caller without a name is not counted", () => {
 });
 
 test("with an encryption key, names can't be guessed from the stored text", () => {
-  const [first, second] = [1, 2].map((byte) =>
-    new Encryption(createCipher([encryptionKey(Buffer.alloc(32, byte))])),
+  const [first, second] = [1, 2].map(
+    (byte) => new Encryption(createCipher([encryptionKey(Buffer.alloc(32, byte))])),
   );
   const stored = countedAs(first!, user("ann"));
   expect(stored).not.toBe(countedAs(OFF, user("ann")));
