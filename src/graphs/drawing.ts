@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../platform/lib/json.ts";
 import { ownField } from "../platform/lib/names.ts";
+import { isEmpty } from "./configuration.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 
 interface DrawnNode {
@@ -25,25 +26,19 @@ export interface GraphDrawing {
 /** @param xray `true` opens all subgraphs, a number that many levels */
 export async function drawGraph(graph: RunnableGraph, xray: boolean | number): Promise<GraphDrawing> {
   const drawable = await graph.getGraphAsync({ xray: xray === 0 ? false : xray });
-  // Node data may hold values that are no JSON.
-  const { nodes, edges } = JSON.parse(JSON.stringify(drawable.toJSON())) as GraphDrawing;
-  return {
+  const { nodes, edges } = drawable.toJSON();
+  const drawing = {
     nodes: nodes.map(({ id, type, data }) => {
       const metadata = ownField(drawable.nodes, String(id))?.metadata ?? {};
-      return {
-        id: String(id),
-        ...(type === undefined ? {} : { type }),
-        ...(data === undefined ? {} : { data }),
-        ...(Object.keys(metadata).length > 0
-          ? { metadata: JSON.parse(JSON.stringify(metadata)) as JsonObject }
-          : {}),
-      };
+      return { id: String(id), type, data, metadata: isEmpty(metadata) ? undefined : metadata };
     }),
     edges: edges.map(({ source, target, data, conditional }) => ({
       source: String(source),
       target: String(target),
-      ...(data === undefined ? {} : { data }),
-      ...(conditional === undefined ? {} : { conditional }),
+      data,
+      conditional,
     })),
   };
+  // Node data may hold values that are no JSON.
+  return JSON.parse(JSON.stringify(drawing)) as GraphDrawing;
 }

@@ -28,34 +28,6 @@ import { createModuleLoader } from "./modules.ts";
 
 const LATE_MS = 10_000;
 
-interface LoadingWatch {
-  logger: Logger;
-  /** Aborted: nobody waits for the graph any more. */
-  signal?: AbortSignal | undefined;
-  lateMs?: number | undefined;
-}
-
-/** Logs the graph's name, because a top-level `await` may never end. */
-export const watchLoading = async <Loaded>(
-  { id, file }: GraphEntry,
-  loading: Promise<Loaded>,
-  { logger, signal, lateMs = LATE_MS }: LoadingWatch,
-): Promise<Loaded> => {
-  const timer = setTimeout(() => {
-    if (signal?.aborted === true) return;
-    const after = `${lateMs / 1_000} seconds`;
-    logger.warn(
-      { graph_id: id, file },
-      `graph '${id}' has not finished loading after ${after}. Check whether its module awaits something that never comes.`,
-    );
-  }, lateMs).unref();
-  try {
-    return await loading;
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 export interface GraphDescription {
   schemas: GraphSchemas;
   /** See `outputKeysOf`. */
@@ -144,11 +116,23 @@ interface Edition {
 
 /** @param number see createModuleLoader */
 const loadEdition = async (options: LoadGraphsOptions, number: number | undefined): Promise<Edition> => {
-  const { configPath, projectKeys, logger, checkpointer, store, signal, lateMs } = options;
+  const { configPath, projectKeys, logger, checkpointer, store, signal, lateMs = LATE_MS } = options;
   const { entries } = await readGraphConfig(configPath, projectKeys);
   const modules = await createModuleLoader(entries, number);
   const copies = createCopyFinder(logger);
 
+  /** The log names a graph that still loads, because a top-level `await` may never end. */
+  const watched = async (entry: GraphEntry): Promise<LoadedGraph> => {
+    const timer = setTimeout(() => {
+      if (signal?.aborted === true) return;
+      logger.warn(
+        { graph_id: entry.id, file: entry.file },
+        `graph '${entry.id}' has not finished loading after ${lateMs / 1_000} seconds. Check whether its module awaits ` +
+          "something that never comes.",
+      );
+    }, lateMs).unref();
+    return await load(entry).finally(() => clearTimeout(timer));
+  };
   const load = async (entry: GraphEntry): Promise<LoadedGraph> => {
     const startedAt = performance.now();
     const { exported } = await modules.load(entry);
@@ -172,8 +156,7 @@ const loadEdition = async (options: LoadGraphsOptions, number: number | undefine
     };
   };
 
-  const watched = entries.map((entry) => watchLoading(entry, load(entry), { logger, signal, lateMs }));
-  const results = await untilAborted(signal, Promise.allSettled(watched));
+  const results = await untilAborted(signal, Promise.allSettled(entries.map(watched)));
   const failures = results.flatMap((result) =>
     result.status === "rejected" ? [result.reason as unknown] : [],
   );

@@ -7,7 +7,7 @@ import {
   isZodSchemaV4,
 } from "@langchain/core/utils/types";
 import { z } from "zod";
-import { isJsonObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
+import { isJsonObject, isObject, type JsonObject, type JsonValue } from "../platform/lib/json.ts";
 import { ownField } from "../platform/lib/names.ts";
 import type { RunnableGraph } from "./runnable-graph.ts";
 import type { Properties, SourceSchemas } from "./source/extraction-process.ts";
@@ -349,9 +349,6 @@ interface StandardSchema {
     jsonSchema?: Record<"input" | "output", (options: { target: string }) => JsonObject>;
   };
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
 
 const isStandardSchema = (value: unknown): value is StandardSchema =>
   (isObject(value) || typeof value === "function") && "~standard" in value && isObject(value["~standard"]);

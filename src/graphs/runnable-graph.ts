@@ -7,6 +7,7 @@ import type {
   CheckpointListOptions,
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
+import { isObject } from "../platform/lib/json.ts";
 
 /**
  * The used parts of LangGraph's `Pregel`. Never check it with `instanceof`: the project may have another copy of
@@ -103,9 +104,6 @@ export interface GraphBindings {
   checkpointer?: BaseCheckpointSaver;
   store?: BaseStore;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
 
 const isCompiled = (value: unknown): value is RunnableGraph =>
   isObject(value) &&

@@ -19,7 +19,7 @@ import type { Caller } from "../access/caller.ts";
 import { boundAnswers } from "./large-answers.ts";
 import type { Room } from "./room.ts";
 import { acceptBodies, type BodyLimits } from "./bodies.ts";
-import { allowOriginOf, allowOrigins, type CorsOptions } from "./cors.ts";
+import { allowOrigins, type CorsOptions } from "./cors.ts";
 import { answerUnknownRoute, answerUnreadable, createAnswerError, refusalOf } from "./errors.ts";
 import type { CallerLimits } from "./limits/caller-limits.ts";
 import type { FailedLogins } from "./limits/failed-logins.ts";
@@ -168,7 +168,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     // Fastify's own 503 does not have the form of our errors; `callerHook` refuses instead.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
-      allowOriginOf(request, reply, options.cors);
       endRefusedSocket(request, reply);
       answerError(error, request, reply.header("x-request-id", request.id).header(...NOSNIFF));
     },

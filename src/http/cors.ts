@@ -1,5 +1,5 @@
 import cors from "@fastify/cors";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { CorsRules } from "../graphs/project/http.ts";
 import type { AllowedOrigins } from "./sites.ts";
 
@@ -77,15 +77,4 @@ export const allowOrigins = async (app: FastifyInstance, options: CorsOptions): 
     maxAge: rules.maxAgeSeconds,
     strictPreflight: false,
   });
-};
-
-/** For answers to unreadable paths, which no hook sees. */
-export const allowOriginOf = (request: FastifyRequest, reply: FastifyReply, options: CorsOptions): void => {
-  const { origins } = options;
-  const { origin } = request.headers;
-  if (origins.any) reply.header("access-control-allow-origin", ANY);
-  else if (origin !== undefined && origins.allows(origin)) {
-    reply.header("access-control-allow-origin", origin).header("vary", "Origin");
-    if (takesCredentials(options)) reply.header("access-control-allow-credentials", "true");
-  }
 };

@@ -46,59 +46,32 @@
     return answer.status !== 401 && answer.status !== 403;
   };
 
-  const element = (name, properties, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
-  const column = "max-width: 32rem; margin: 4rem auto; font-family: sans-serif; display: grid; gap: 0.8rem";
-
-  const offerToForget = () => {
-    const button = element("button", {
-      id: "forget-api-key",
-      type: "button",
-      textContent: `Forget the ${noun}`,
-    });
-    button.style.cssText = "position: absolute; top: 1rem; right: 1rem; z-index: 1";
-    button.addEventListener("click", () => {
-      sessionStorage.removeItem(STORED);
-      location.reload();
-    });
-    document.body.append(button);
-  };
-
   const askForKey = () => {
-    const input = element("input", { id: "api-key", type: "password", autocomplete: "off", required: true });
-    const refusal = element("p", { id: "api-key-refused", role: "alert" });
-    const form = element(
-      "form",
-      { id: "api-key-form" },
-      element("label", { htmlFor: "api-key", textContent: `This server wants the ${noun} (${header}):` }),
-      input,
-      element("button", { type: "submit", textContent: "Show the API" }),
-      refusal,
-    );
-    form.style.cssText = column;
+    const page = `
+      <form id="api-key-form" style="max-width: 32rem; margin: 4rem auto; font-family: sans-serif; display: grid; gap: 0.8rem">
+        <label for="api-key"></label>
+        <input id="api-key" type="password" autocomplete="off" required autofocus>
+        <button>Show the API</button>
+        <p id="api-key-refused" role="alert"></p>
+      </form>`;
+    document.body.insertAdjacentHTML("afterbegin", page);
+    const form = document.querySelector("#api-key-form");
+    form.querySelector("label").textContent = `This server wants the ${noun} (${header}):`;
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const key = input.value.trim();
+      const key = form.querySelector("input").value.trim();
       if (!(await isLetIn(key))) {
-        refusal.textContent = `The server does not know this ${noun}.`;
+        form.querySelector("p").textContent = `The server does not know this ${noun}.`;
         return;
       }
       sessionStorage.setItem(STORED, key);
       form.remove();
-      offerToForget();
       startInterface();
     });
-    document.body.prepend(form);
-    input.focus();
   };
 
   window.onload = async () => {
-    const key = sessionStorage.getItem(STORED);
-    if (!(await isLetIn(key))) return askForKey();
-    if (key !== null) offerToForget();
-    startInterface();
+    if (await isLetIn(sessionStorage.getItem(STORED))) startInterface();
+    else askForKey();
   };
 })();

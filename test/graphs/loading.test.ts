@@ -99,8 +99,8 @@ describe("langgraph.json", () => {
   });
 
   it.each([
-    ["{", /langgraph\.json:1:2 is not JSON: Expected string in JSON but found end of file\./],
-    ['{\n  "é": "é",\n}', /langgraph\.json:2:11 is not JSON: JSON does not support trailing commas\./],
+    ["{", /langgraph\.json:1:2 is not JSON: Expected property name or '}'\.$/],
+    ['{\n  "é": "é",\n}', /langgraph\.json:3:1 is not JSON: Expected double-quoted property name\.$/],
     ["{}", /not valid: graphs: must be an object like/],
     ['{"graphs": {}}', /names no graphs/],
     ['{"graphs": {"agent": 3}}', /graphs\.agent: must be "file:export" or/],

@@ -13,20 +13,12 @@ export class JsonFileError extends Error {
   }
 }
 
-interface Fault {
-  text: string;
-  location: { line: number; column: number; lineText: string } | null;
-}
-
-/** esbuild reports line and column; Node's error often does not. */
-const faultIn = async (text: string): Promise<Fault | undefined> => {
-  const { transformSync } = await import("esbuild");
-  try {
-    transformSync(text, { loader: "json", logLevel: "silent" });
-    return undefined;
-  } catch (error) {
-    return (error as { errors?: Fault[] }).errors?.[0];
-  }
+/** Node names the place of most faults. */
+const placeOf = (json: string, message: string): string => {
+  const [, position] = / at position (\d+)/.exec(message) ?? [];
+  if (position === undefined) return "";
+  const lines = json.slice(0, Number(position)).split("\n");
+  return `:${lines.length}:${(lines.at(-1) ?? "").length + 1}`;
 };
 
 /**
@@ -44,12 +36,9 @@ export const readJsonFile = async (path: string): Promise<unknown> => {
   try {
     return JSON.parse(json) as unknown;
   } catch (cause) {
-    const fault = await faultIn(json);
-    const { line, column, lineText } = fault?.location ?? {};
-    // esbuild counts bytes, from 0.
-    const before = Buffer.from(lineText ?? "").subarray(0, column);
-    const place = line === undefined ? "" : `:${line}:${[...before.toString()].length + 1}`;
-    const reason = fault?.text ?? (cause as Error).message;
-    throw new JsonFileError(`${path}${place} is not JSON: ${reason}.`, "not JSON", { cause });
+    const { message } = cause as Error;
+    const reason = message.replace(/ in JSON at position .*$/, "");
+    const text = `${path}${placeOf(json, message)} is not JSON: ${reason}.`;
+    throw new JsonFileError(text, "not JSON", { cause });
   }
 };

@@ -171,17 +171,7 @@ const misspeltAuthIn = (file: unknown): string | undefined => {
 const KEYS_AT_MOST = 30;
 
 export const keyWarning = ({ withoutEffect, unknown }: KeyReview): string | undefined => {
-  const reasons = new Map<string, string[]>();
-  for (const [path, reason] of withoutEffect) reasons.set(reason, [...(reasons.get(reason) ?? []), path]);
-  const parts = [...reasons].map(([reason, paths]) => {
-    const named = paths.slice(0, KEYS_AT_MOST).map((path) => `'${path}'`);
-    return `${named.join(", ")} (${reason})`;
-  });
-  const sentences = [
-    ...(parts.length === 0
-      ? []
-      : [`${parts.join(", ")} ${withoutEffect.size === 1 ? "has" : "have"} no effect here`]),
-    ...unknown.slice(0, KEYS_AT_MOST),
-  ];
+  const idle = [...withoutEffect].map(([path, reason]) => `'${path}' has no effect here (${reason})`);
+  const sentences = [...idle.slice(0, KEYS_AT_MOST), ...unknown.slice(0, KEYS_AT_MOST)];
   return sentences.length === 0 ? undefined : sentences.join("; ");
 };

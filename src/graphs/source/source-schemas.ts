@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import type { Logger } from "../../platform/lib/logger.ts";
+import { within } from "../../platform/lib/within.ts";
 import type { ProjectKeys } from "../../platform/config/project-keys.ts";
 import { messageOf, readGraphConfig, type GraphEntry } from "../project/langgraph-json.ts";
 import { cacheFolderOf, createExtractionCache } from "./cache.ts";
@@ -119,7 +120,7 @@ export const createSourceReader = (options: SourceReaderOptions) => {
     },
     /** Undefined while unknown or after a failure; an empty map if the source says nothing. Never rejects. */
     async of(graphId: string): Promise<GraphSourceSchemas | undefined> {
-      const graphs = await within(patienceMs, begin());
+      const graphs = await within(patienceMs, begin()).catch(() => undefined);
       return graphs && (graphs.get(graphId) ?? NOTHING);
     },
     close(): void {
@@ -130,11 +131,3 @@ export const createSourceReader = (options: SourceReaderOptions) => {
 };
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
-
-const within = async <Value>(ms: number, value: Promise<Value>): Promise<Value | undefined> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolveLate) => {
-    timer = setTimeout(resolveLate, ms, undefined);
-  });
-  return await Promise.race([value, late]).finally(() => clearTimeout(timer));
-};

@@ -64,12 +64,6 @@ describe.skipIf(missing !== undefined)("the page /docs in Chromium, of a server 
     SLOW_MS,
   );
 
-  test("removes the key on request", async () => {
-    await page.click("#forget-api-key");
-    await page.waitForSelector("#api-key-form");
-    expect(await page.evaluate("sessionStorage.length")).toBe(0);
-  });
-
   test("writes no key to the log", () => {
     expect(server.lines.filter((line) => line.includes("canary"))).toEqual([]);
   });

@@ -68,7 +68,7 @@ describe("the keys of langgraph.json", () => {
   it.each([
     [
       { store: { path: "./store.ts:store" } },
-      "'store.path' (this server keeps the store) has no effect here",
+      "'store.path' has no effect here (this server keeps the store)",
     ],
     [{ atuh: true }, "'atuh' is unknown; did you mean 'auth'?"],
     [
