@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { BaseCallbackHandler } from "@langchain/core/callbacks/base";
 import type { Logger } from "../platform/lib/logger.ts";
+import { within } from "../platform/lib/within.ts";
 import { isTracingOn } from "./lazy-run-trees.ts";
 import { GraphLoadError, messageOf } from "./project/langgraph-json.ts";
 
@@ -58,14 +58,9 @@ export const createLangSmith = (logger: Logger): LangSmith => {
 
     async close() {
       if (flushes.length === 0) return;
-      const over = new AbortController();
-      const flushed = Promise.allSettled(flushes.map((flush) => flush()));
-      const isLate = await Promise.race([
-        flushed.then(() => false),
-        delay(FLUSHED_WITHIN_MS, true, { signal: over.signal }),
-      ]);
-      over.abort();
-      if (isLate) logger.warn("traces were still being sent to LangSmith; the rest is lost");
+      await within(FLUSHED_WITHIN_MS, Promise.allSettled(flushes.map((flush) => flush()))).catch(() =>
+        logger.warn("traces were still being sent to LangSmith; the rest is lost"),
+      );
     },
   };
 };

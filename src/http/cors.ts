@@ -1,6 +1,6 @@
 import cors from "@fastify/cors";
 import type { FastifyInstance } from "fastify";
-import type { CorsRules } from "../graphs/project/http.ts";
+import { corsRulesOf, type CorsRules } from "../graphs/project/http.ts";
 import type { AllowedOrigins } from "./sites.ts";
 
 /** Response headers that pages may read. Without them the SDK cannot learn a run's id or a page's total. */
@@ -24,16 +24,8 @@ const ANY = "*";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** Defaults for langgraph.json; the hosted service uses 600 s. */
-const USUAL_RULES: CorsRules = {
-  origins: undefined,
-  originPattern: undefined,
-  methods: undefined,
-  headers: undefined,
-  exposedHeaders: [],
-  credentials: false,
-  maxAgeSeconds: 600,
-};
+/** Without `http.cors` in langgraph.json. */
+const USUAL_RULES = corsRulesOf({});
 
 export interface CorsOptions {
   origins: AllowedOrigins;

@@ -109,8 +109,7 @@ export const corsSchema = z
 const unlessAny = (list: readonly string[] | null | undefined): readonly string[] | undefined =>
   list == null || list.includes(ANY) ? undefined : list;
 
-export const corsRulesOf = (cors: z.output<typeof corsSchema>): CorsRules | undefined => {
-  if (cors == null) return undefined;
+export const corsRulesOf = (cors: NonNullable<z.output<typeof corsSchema>>): CorsRules => {
   const pattern = cors.allow_origin_regex;
   return {
     origins: cors.allow_origins ?? (pattern == null ? undefined : []),
@@ -193,7 +192,7 @@ type HttpFields = z.output<typeof httpSchema>;
  * @throws RangeError for an invalid `app`
  */
 export const httpRulesOf = (http: HttpFields, folder: string): HttpRules => ({
-  cors: corsRulesOf(http?.cors),
+  cors: http?.cors == null ? undefined : corsRulesOf(http.cors),
   app: http?.app == null ? undefined : exportOf(http.app, folder),
   mountPrefix: http?.mount_prefix ?? "",
   disabled: new Set(API_PARTS.filter((part) => http?.[`disable_${part}`] === true)),

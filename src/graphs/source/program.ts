@@ -28,6 +28,9 @@ const ALWAYS: ts.CompilerOptions = {
   incremental: false,
   declaration: false,
   tsBuildInfoFile: undefined,
+  // LangGraph's packages need `exports`, which older resolution modes ignore.
+  module: ts.ModuleKind.ESNext,
+  moduleResolution: ts.ModuleResolutionKind.Bundler,
 };
 
 const readOptions = (folder: string) => {
@@ -43,28 +46,6 @@ const readOptions = (folder: string) => {
   };
 };
 
-/** LangGraph's packages need `exports`, which older resolution modes ignore. */
-const READS_EXPORTS = new Set([
-  ts.ModuleResolutionKind.Node16,
-  ts.ModuleResolutionKind.NodeNext,
-  ts.ModuleResolutionKind.Bundler,
-]);
-
-const completed = (options: ts.CompilerOptions): ts.CompilerOptions => ({
-  ...options,
-  ...ALWAYS,
-  // LangGraph's types need at least this, e.g. async iterators.
-  target: Math.max(options.target ?? 0, ts.ScriptTarget.ES2022),
-  ...(options.moduleResolution !== undefined && READS_EXPORTS.has(options.moduleResolution)
-    ? {}
-    : options.module !== undefined &&
-        options.module >= ts.ModuleKind.Node16 &&
-        options.module <= ts.ModuleKind.NodeNext &&
-        options.moduleResolution === undefined
-      ? {}
-      : { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }),
-});
-
 /** The declarations beside a JavaScript file, or the file itself. */
 export const typedFile = (file: string): string => {
   const declarations = join(dirname(file), basename(file).replace(JAVASCRIPT, ".d.$1ts"));
@@ -77,7 +58,9 @@ export const typedFile = (file: string): string => {
  */
 export const openProject = (folder: string, files: readonly string[]) => {
   const { options: given, declarations, configFiles } = readOptions(folder);
-  const options = completed(given);
+  // LangGraph's types need at least this target, e.g. async iterators.
+  const target = Math.max(given.target ?? 0, ts.ScriptTarget.ES2022);
+  const options = { ...given, ...ALWAYS, target };
   let isComplete = true;
   const host = ts.createCompilerHost(options);
   const getSourceFile = host.getSourceFile.bind(host);

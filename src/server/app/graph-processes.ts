@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../platform/config/config.ts";
 import type { GraphExecutor } from "../../engine/executors/executor.ts";
 import { encryptionOf } from "../../platform/config/options.ts";
@@ -8,6 +7,8 @@ import { createInlineExecutor, type InlineExecutorParts } from "../../engine/exe
 import { GraphProcesses } from "../../engine/executors/process/pool.ts";
 import { BYTES_PER_MEGABYTE } from "../../platform/config/option.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
+import { untilAborted } from "../../platform/lib/until-aborted.ts";
+import { within } from "../../platform/lib/within.ts";
 
 const ENTRY = new URL("./graph-process-entry.js", import.meta.url);
 /** Without a spare, the runs of a lost process wait for a start, which takes a second of CPU (decision 024). */
@@ -120,13 +121,11 @@ export const awaitLoaded = async (
   graphProcesses: Pick<GraphProcesses, "loaded">,
   { forMs = LOADED_WITHIN_MS, signal, logger }: { forMs?: number; signal?: AbortSignal; logger: Logger },
 ): Promise<void> => {
-  const over = new AbortController();
-  const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
-  const inTime = graphProcesses.loaded.then(() => false);
-  const isLate = await Promise.race([inTime, delay(forMs, true, { signal: ends })]).catch(() => false);
-  over.abort();
-  if (isLate)
+  const loaded = graphProcesses.loaded.catch(() => undefined);
+  await within(forMs, untilAborted(signal, loaded)).catch(() => {
+    if (signal?.aborted === true) return;
     logger.warn(
       `no graph process has loaded the graphs within ${forMs / 1_000} seconds: the server accepts requests, and runs wait`,
     );
+  });
 };

@@ -113,7 +113,6 @@ export const putAroundApi = (
           return onFault(error);
         }
         if (web === undefined) return answerUnknownRoute(request, reply);
-        const { request: asked } = web;
         if (isUpgrade(request)) {
           askForSocket(request, reply, web).then((isLetIn) => {
             if (isLetIn) done();
@@ -121,29 +120,9 @@ export const putAroundApi = (
           return;
         }
         request.isWrapped = true;
-        const exchange = createExchange({
-          web,
-          reply,
-          ask: (api) => customApp.fetch(asked, { incoming: request.raw, auth: authOf(request.caller), api }),
-          passesOn404: !customApp.callsApi && !request.is404,
-          proceed(given, { hasOtherBody }) {
-            const { pathname } = new URL(given.url);
-            if (given.method !== asked.method || pathname !== new URL(asked.url).pathname)
-              throw new Error("an application can't change the method or the path of a request to the API");
-            adoptHeaders(request.raw, given);
-            // Fastify compares the length of the body with this header.
-            if (hasOtherBody) {
-              delete request.raw.headers["content-length"];
-              request.raw.headers["transfer-encoding"] = "chunked";
-            }
-            done();
-          },
-          answer(response) {
-            adoptHead(reply, response, { adds: true });
-            reply.send(bodyOf(reply, response));
-          },
-          fail: (error) => onFault(web.isTooLarge ? tooLarge(bytesAtMost) : error),
-        });
+        const exchange = new Exchange(customApp, web, request, reply, (error) =>
+          done(error !== undefined && web.isTooLarge ? tooLarge(bytesAtMost) : (error as Error | undefined)),
+        );
         exchanges.set(request, exchange);
         void exchange.run();
       });
@@ -161,18 +140,6 @@ export const putAroundApi = (
     },
   };
 };
-
-interface ExchangeParts {
-  web: WebRequest;
-  reply: FastifyReply;
-  ask(api: (given: Request) => Promise<Response>): Promise<unknown>;
-  /** The API has this route, so a 404 of an application without `api` goes on to the API. */
-  passesOn404: boolean;
-  /** Throws if that is impossible. */
-  proceed(given: Request, options: { hasOtherBody: boolean }): void;
-  answer(response: Response): void;
-  fail(error: unknown): void;
-}
 
 interface Promised<Value> {
   promise: Promise<Value>;
@@ -196,85 +163,103 @@ const LISTENERS_AT_MOST = 20;
  *     application ──▶ api() ──▶ hooks and handler of the route ──▶ onSend ──▶ application ──▶ sent
  *          └── answers by itself ──▶ sent
  */
-export const createExchange = (parts: ExchangeParts) => {
-  const { web, reply, ask, passesOn404, proceed, answer, fail } = parts;
-  const toApplication = aPromised<Response>();
-  const fromApplication = aPromised<Response>();
-  // A rejection without an awaiting reader is irrelevant.
-  toApplication.promise.catch(() => undefined);
-  fromApplication.promise.catch(() => undefined);
-  let body: Readable | undefined;
-  let isAsked = false;
-  let isAnswered = false;
-  let isPassedOn = false;
+class Exchange {
+  /** The body for the API; undefined: Node's own request. */
+  body: Readable | undefined;
+  readonly #toApplication = aPromised<Response>();
+  readonly #fromApplication = aPromised<Response>();
+  #isAsked = false;
+  #isAnswered = false;
+  #isPassedOn = false;
 
-  const goOn = (given: Request): void => {
-    isAsked = true;
-    body = web.bodyForApi(given);
-    proceed(given, { hasOtherBody: body !== undefined });
-  };
-  // A long response has a dozen listeners for its end; Node warns above ten.
-  reply.raw.setMaxListeners(LISTENERS_AT_MOST);
-  reply.raw.once("close", () => {
-    toApplication.reject(new CallerGoneError());
-    fromApplication.reject(new CallerGoneError());
-    web.release();
-  });
+  /** @param proceed lets Fastify continue, or fail */
+  constructor(
+    private readonly customApp: CustomApp,
+    private readonly web: WebRequest,
+    private readonly request: FastifyRequest,
+    private readonly reply: FastifyReply,
+    private readonly proceed: (error?: unknown) => void,
+  ) {
+    // A rejection without an awaiting reader is irrelevant.
+    this.#toApplication.promise.catch(() => undefined);
+    this.#fromApplication.promise.catch(() => undefined);
+    // A long response has a dozen listeners for its end; Node warns above ten.
+    reply.raw.setMaxListeners(LISTENERS_AT_MOST);
+    reply.raw.once("close", () => {
+      this.#toApplication.reject(new CallerGoneError());
+      this.#fromApplication.reject(new CallerGoneError());
+      web.release();
+    });
+  }
 
-  return {
-    /** The body for the API; undefined: Node's own request. */
-    get body(): Readable | undefined {
-      return body;
-    },
-    async api(given: Request): Promise<Response> {
-      if (isAsked || isAnswered) throw new Error("the API can be asked once for each request");
-      goOn(given);
-      return await toApplication.promise;
-    },
-    async run(): Promise<void> {
-      try {
-        const response = asResponse(await ask(this.api));
-        if (isAsked) return fromApplication.resolve(response);
-        if (passesOn404 && response.status === 404) {
-          response.body?.cancel().catch(() => undefined);
-          isPassedOn = true;
-          return goOn(web.request);
-        }
-        isAnswered = true;
-        answer(response);
-      } catch (error) {
-        if (isAsked) return fromApplication.reject(error);
-        isAnswered = true;
-        fail(error);
+  async run(): Promise<void> {
+    const { customApp, request, reply, web } = this;
+    try {
+      const api = async (given: Request): Promise<Response> => {
+        if (this.#isAsked || this.#isAnswered) throw new Error("the API can be asked once for each request");
+        this.#ask(given);
+        return await this.#toApplication.promise;
+      };
+      const environment = { incoming: request.raw, auth: authOf(request.caller), api };
+      const response = asResponse(await customApp.fetch(web.request, environment));
+      if (this.#isAsked) return this.#fromApplication.resolve(response);
+      // The API has this route.
+      if (response.status === 404 && !customApp.callsApi && !request.is404) {
+        response.body?.cancel().catch(() => undefined);
+        this.#isPassedOn = true;
+        return this.#ask(web.request);
       }
-    },
-    /** Replaces the API's payload by the application's, once. */
-    async onSend(payload: unknown): Promise<unknown> {
-      if (!isAsked || isAnswered) return payload;
-      isAnswered = true;
-      if (isPassedOn) {
-        if (isStream(payload)) flushSoon(reply);
-        return payload;
-      }
-      const made = toApiResponse(reply, payload as Parameters<typeof toApiResponse>[1]);
-      toApplication.resolve(made.response);
-      const response = await fromApplication.promise.catch((error: unknown) => {
-        made.discard();
-        throw error;
-      });
-      adoptHead(reply, response, { adds: false });
-      if (made.isOwn(response.body)) {
-        if (isStream(payload)) flushSoon(reply);
-        return payload;
-      }
+      this.#isAnswered = true;
+      adoptHead(reply, response, { adds: true });
+      reply.send(bodyOf(reply, response));
+    } catch (error) {
+      if (this.#isAsked) return this.#fromApplication.reject(error);
+      this.#isAnswered = true;
+      this.proceed(error);
+    }
+  }
+
+  #ask(given: Request): void {
+    const { raw } = this.request;
+    const { method, url } = this.web.request;
+    if (given.method !== method || new URL(given.url).pathname !== new URL(url).pathname)
+      throw new Error("an application can't change the method or the path of a request to the API");
+    this.#isAsked = true;
+    this.body = this.web.bodyForApi(given);
+    adoptHeaders(raw, given);
+    // Fastify compares the length of the body with this header.
+    if (this.body !== undefined) {
+      delete raw.headers["content-length"];
+      raw.headers["transfer-encoding"] = "chunked";
+    }
+    this.proceed();
+  }
+
+  /** Replaces the API's payload by the application's, once. */
+  async onSend(payload: unknown): Promise<unknown> {
+    const { reply } = this;
+    if (!this.#isAsked || this.#isAnswered) return payload;
+    this.#isAnswered = true;
+    if (this.#isPassedOn) {
+      if (isStream(payload)) flushSoon(reply);
+      return payload;
+    }
+    const made = toApiResponse(reply, payload as Parameters<typeof toApiResponse>[1]);
+    this.#toApplication.resolve(made.response);
+    const response = await this.#fromApplication.promise.catch((error: unknown) => {
       made.discard();
-      reply.removeHeader("content-length");
-      return bodyOf(reply, response);
-    },
-  };
-};
-
-export type Exchange = ReturnType<typeof createExchange>;
+      throw error;
+    });
+    adoptHead(reply, response, { adds: false });
+    if (made.isOwn(response.body)) {
+      if (isStream(payload)) flushSoon(reply);
+      return payload;
+    }
+    made.discard();
+    reply.removeHeader("content-length");
+    return bodyOf(reply, response);
+  }
+}
 
 const isStream = (payload: unknown): boolean =>
   typeof payload === "object" && payload !== null && "pipe" in payload;
