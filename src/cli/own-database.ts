@@ -163,7 +163,10 @@ export type WithDatabase = <Result>(
 
 /** Migrates, and uses the environment's encryption keys. */
 export const onOwnDatabase =
-  ({ environment, note }: Pick<CommandSurroundings, "environment" | "note">, level = "warn"): WithDatabase =>
+  (
+    { environment, note }: Pick<CommandSurroundings, "environment" | "note">,
+    { level = "warn", poolSize = 1, preparedStatements = false } = {},
+  ): WithDatabase =>
   async (flags, work) => {
     const logger = commandLogger(level, note);
     const place = await findOwnDatabase(flags, environment);
@@ -173,9 +176,9 @@ export const onOwnDatabase =
       const database = openDatabase({
         connectionString,
         schema: place.schema,
-        poolSize: 1,
+        poolSize,
         applicationName: "threadloom command",
-        preparedStatements: false,
+        preparedStatements,
         encryption: ownEncryption(place.environment),
         objects,
         logger,

@@ -36,12 +36,6 @@ const STORE = statement(
   where threads.unfinished_runs = 0`,
 );
 
-const MERGE = statement(
-  { threadId: "uuid", metadata: "jsonb" },
-  (sql) => `update threadloom.threads set metadata = metadata || ${sql.metadata}, version = version + 1
-  where thread_id = ${sql.threadId} and unfinished_runs = 0`,
-);
-
 /** Changes nothing while a run is on the thread. */
 export const storeImported = async (queryable: Queryable, thread: ImportedThread): Promise<void> => {
   const { encryption } = queryable;
@@ -51,13 +45,4 @@ export const storeImported = async (queryable: Queryable, thread: ImportedThread
     metadata: toJsonb(encryption.stored("threads", "metadata", thread.metadata, key)).jsonb,
     interrupts: encryption.stored("threads", "interrupts", thread.interrupts, key),
   });
-};
-
-export const mergeImported = async (
-  queryable: Queryable,
-  threadId: string,
-  metadata: JsonObject,
-): Promise<void> => {
-  const stored = queryable.encryption.stored("threads", "metadata", metadata, { thread_id: threadId });
-  await MERGE.query(queryable, { threadId, metadata: toJsonb(stored).jsonb });
 };

@@ -6,26 +6,15 @@ import { OPTIONS } from "../../platform/config/options.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, type Environment } from "../../platform/config/resolve.ts";
 import { assertEncryptionKeys } from "../../platform/database/encryption-keys.ts";
-import { openDatabase } from "../../platform/database/database.ts";
-import { hasCluster } from "../../platform/database/embedded/place.ts";
-import { isSession } from "../../platform/database/pooling.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { importThreads, THREADS_AT_A_TIME } from "../import/importer.ts";
-import { createProgressLine, type Progress } from "../import/progress.ts";
+import { createProgressLine } from "../import/progress.ts";
 import { reportText, totalsText } from "../import/report.ts";
-import { openSource } from "../import/source.ts";
+import { Source } from "../import/source.ts";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
-import { prettyLines } from "../../platform/lib/pretty-lines.ts";
-import { createLogger } from "../../platform/lib/logger.ts";
 import { nearestWord } from "../../platform/lib/nearest-word.ts";
-import {
-  explainUnusable,
-  findOwnDatabase,
-  migrateOwn,
-  onDatabase,
-  reachOwnDatabase,
-  type DatabaseFlags,
-} from "../own-database.ts";
+import { commandLogger } from "../flags.ts";
+import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
 import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
@@ -50,83 +39,40 @@ const assertGraph = async (graphId: string, flags: Flags, environment: Environme
   );
 };
 
-const explained = <Result>(connectionString: string, work: Promise<Result>): Promise<Result> =>
-  work.catch((error) => {
-    throw explainUnusable(error, connectionString);
-  });
-
-const run = async (
-  flags: Flags,
-  { environment, write, terminal, stopping }: CommandSurroundings,
-): Promise<boolean> => {
+const run = async (flags: Flags, surroundings: CommandSurroundings): Promise<boolean> => {
   const { from, schema, dryRun, thread: threadId, graph: graphId } = flags;
+  const { environment, write, terminal, stopping } = surroundings;
   if (!isPostgresUrl(from)) throw new UsageError(`--from must be ${OPTIONS.databaseUrl.expected}.`);
-  const logger = createLogger({
-    level: "warn",
-    destination: terminal ? prettyLines() : undefined,
-  });
-  const closers: (() => Promise<void>)[] = [];
-  const openHere = async () => {
-    const place = await findOwnDatabase(flags, environment);
-    if (place.url === undefined && dryRun && !(await hasCluster(place.dataFolder))) return undefined;
-    const { connectionString, close } = await reachOwnDatabase(place, logger);
-    closers.push(close);
-    if (!(await explained(connectionString, isSession(connectionString)))) {
-      throw new StartError(
-        `The connection to the database ${databaseName(connectionString)} goes through a pooler in transaction mode: ` +
-          "use a direct address, with --database-url or DATABASE_DIRECT_URL.",
-      );
-    }
-    if (!dryRun) await explained(connectionString, migrateOwn(place, connectionString, logger));
-    const database = openDatabase({
-      connectionString,
-      schema: place.schema,
-      poolSize: 2 * THREADS_AT_A_TIME,
-      applicationName: "threadloom import",
-      preparedStatements: true,
-      logger,
-    });
-    closers.push(() => database.close());
-    await explained(connectionString, database.query("select 1"));
-    // Without the keys, the import would store values unencrypted beside encrypted ones.
-    if (!dryRun) await assertEncryptionKeys(database);
-    return { database, checkpoints: createCheckpointStorage({ database, logger }) };
-  };
+  if (graphId !== undefined) await assertGraph(graphId, flags, environment);
+  const source = new Source({ connectionString: from, schema, poolSize: THREADS_AT_A_TIME });
   try {
-    if (graphId !== undefined) await assertGraph(graphId, flags, environment);
-    const source = openSource({
-      connectionString: from,
-      schema,
-      name: databaseName(from),
-      poolSize: THREADS_AT_A_TIME,
-    });
-    closers.push(() => source.close());
-    await explained(from, source.assertTables());
-    if (threadId !== undefined && !(await source.hasThread(threadId))) {
+    await source.assertTables();
+    const totals = await source.totals(threadId);
+    if (totals.threads === 0 && threadId !== undefined)
       throw new StartError(`The database ${databaseName(from)} has no thread '${threadId}'.`);
+    if (dryRun) {
+      write(totalsText(totals));
+      return true;
     }
-    const here = await openHere();
-    if (dryRun && threadId === undefined) write(totalsText(await source.totals()));
-
-    const line = createProgressLine({ write, terminal });
-    let last: Progress | undefined;
-    const report = await importThreads({
-      source,
-      here,
-      threadId,
-      graphId,
-      dryRun,
-      onProgress(progress) {
-        last = progress;
-        line.show(progress);
-      },
-      signal: stopping(),
+    const options = { poolSize: 2 * THREADS_AT_A_TIME, preparedStatements: true };
+    const report = await onOwnDatabase(surroundings, options)(flags, async (database) => {
+      // Without the keys, the import would store values unencrypted beside encrypted ones.
+      await assertEncryptionKeys(database);
+      const logger = commandLogger("warn", surroundings.note);
+      return await importThreads({
+        source,
+        here: { database, checkpoints: createCheckpointStorage({ database, logger }) },
+        threadId,
+        threadsTotal: totals.threads,
+        graphId,
+        onProgress: createProgressLine({ write, terminal }),
+        signal: stopping(),
+      });
     });
-    if (last !== undefined && !dryRun) line.end(last);
-    write(reportText(report, { dryRun }));
+    write(reportText(report));
     return report.failed.length === 0 && !report.stopped;
   } finally {
-    for (const close of closers.reverse()) await close();
+    await source.close();
   }
 };
 
@@ -149,10 +95,10 @@ export const create: CreateCommand = (surroundings) =>
     .option(
       "--graph <id>",
       "the graph id of these threads in langgraph.json, which the source does not store. Without it, a thread gets its graph from its " +
-        "next run. To correct a wrong graph, run the import again",
+        "next run",
     )
     .option("--thread <id>", "only this thread")
-    .option("--dry-run", "show the work, and write nothing", false)
+    .option("--dry-run", "count what the source holds, and write nothing", false)
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {
       if (!(await run(flags, surroundings))) throw new NotDoneError();

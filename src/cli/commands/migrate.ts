@@ -74,7 +74,7 @@ export const create: CreateCommand = (surroundings) =>
     .addHelpText("after", EXAMPLES)
     .action(async (flags: Flags) => {
       if (flags.status || flags.check) return await show(flags, surroundings);
-      await onOwnDatabase(surroundings, "info")(flags, async () => undefined);
+      await onOwnDatabase(surroundings, { level: "info" })(flags, async () => undefined);
       const place = await findOwnDatabase(flags, surroundings.environment);
       surroundings.write(`The tables of ${placeText(place)} are up to date.\n`);
     });

@@ -1,28 +1,28 @@
 import type { CheckpointStorage } from "../../state/checkpoints/types.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { isCancelled, isPassing } from "../../platform/database/passing-faults.ts";
+import { StartError } from "../../platform/domain/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import type { Progress } from "./progress.ts";
 import type { Source } from "./source.ts";
-import { createTarget, NO_TARGET } from "./target.ts";
+import { createTarget } from "./target.ts";
 import { createThreadCopy, type CopiedThread } from "./thread-copy.ts";
 
 export interface ImporterOptions {
   source: Source;
-  /** Undefined in a dry run without a database. */
-  here: { database: Database; checkpoints: CheckpointStorage } | undefined;
+  here: { database: Database; checkpoints: CheckpointStorage };
   threadId: string | undefined;
+  /** For the progress. */
+  threadsTotal: number;
   /** The source does not store the graph. */
   graphId: string | undefined;
-  dryRun: boolean;
-  onProgress: (progress: Progress) => void;
+  onProgress: (progress: Progress, isLast?: boolean) => void;
   signal: AbortSignal;
 }
 
 export interface ImportReport {
   copied: number;
   already: number;
-  corrected: number;
   stopped: boolean;
   checkpoints: number;
   seconds: number;
@@ -37,12 +37,11 @@ export const THREADS_AT_A_TIME = 4;
 
 /** Skips stored rows, so a killed import may be restarted. Throws if a database is unreachable. */
 export const importThreads = async (options: ImporterOptions): Promise<ImportReport> => {
-  const { source, here, threadId, graphId, dryRun, onProgress, signal } = options;
+  const { source, here, threadId, threadsTotal, graphId, onProgress, signal } = options;
   const startedAt = performance.now();
   const report: ImportReport = {
     copied: 0,
     already: 0,
-    corrected: 0,
     stopped: false,
     checkpoints: 0,
     seconds: 0,
@@ -50,24 +49,22 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
     failed: [],
     renamed: 0,
   };
-  const threadsTotal = threadId === undefined ? await source.countThreads() : 1;
   let threads = 0;
-  let checkpointsDone = 0;
-  const printProgress = (): void =>
-    onProgress({
-      threads,
-      threadsTotal: Math.max(threadsTotal, threads),
-      checkpoints: checkpointsDone,
-      seconds: (performance.now() - startedAt) / 1_000,
-    });
+  let checkpoints = 0;
+  const printProgress = (isLast = false): void => {
+    report.seconds = (performance.now() - startedAt) / 1_000;
+    onProgress(
+      { threads, threadsTotal: Math.max(threadsTotal, threads), checkpoints, seconds: report.seconds },
+      isLast,
+    );
+  };
   const copy = createThreadCopy({
     source,
-    target: here === undefined ? NO_TARGET : createTarget(here.database, here.checkpoints),
-    checkpoints: here?.checkpoints,
+    target: createTarget(here.database, here.checkpoints),
+    checkpoints: here.checkpoints,
     graphId,
-    dryRun,
     onCheckpoints(count) {
-      checkpointsDone += count;
+      checkpoints += count;
       printProgress();
     },
     signal,
@@ -87,7 +84,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
       note(id, await copy(id));
     } catch (error) {
       // An unreadable thread must not stop the others, but an unreachable database stops the import.
-      if (isPassing(error) && !isCancelled(error)) throw error;
+      if (error instanceof StartError || (isPassing(error) && !isCancelled(error))) throw error;
       report.failed.push({ threadId: id, reason: error instanceof Error ? error.message : String(error) });
     }
     threads += 1;
@@ -107,7 +104,7 @@ export const importThreads = async (options: ImporterOptions): Promise<ImportRep
   for (const worker of await Promise.allSettled(workers))
     if (worker.status === "rejected") throw worker.reason;
   report.stopped = signal.aborted;
-  report.seconds = (performance.now() - startedAt) / 1_000;
+  printProgress(true);
   return report;
 };
 

@@ -11,12 +11,6 @@ interface ProgressOutput {
   terminal: boolean;
 }
 
-interface ProgressLine {
-  show(progress: Progress): void;
-  end(progress: Progress): void;
-}
-
-const BAR_CHARACTERS = 24;
 const REDRAW_MS = 100;
 const LINE_EVERY_MS = 2_000;
 const ERASE_LINE = "\r\u001b[2K";
@@ -44,27 +38,12 @@ export const progressText = ({ threads, threadsTotal, checkpoints, seconds }: Pr
   ].join(", ");
 };
 
-const progressBar = ({ threads, threadsTotal }: Progress): string => {
-  const share = threadsTotal === 0 ? 1 : Math.min(threads / threadsTotal, 1);
-  const full = Math.floor(share * BAR_CHARACTERS);
-  return `[${"#".repeat(full)}${"-".repeat(BAR_CHARACTERS - full)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
-};
-
-/** On a terminal redraws one line, else prints a line every two seconds. */
-export const createProgressLine = ({ write, terminal }: ProgressOutput): ProgressLine => {
+/** On a terminal redraws one line, else prints a line every two seconds. The last one is always printed. */
+export const createProgressLine = ({ write, terminal }: ProgressOutput) => {
   let shownAt = terminal ? Number.NEGATIVE_INFINITY : performance.now();
-  const text = (progress: Progress): string =>
-    terminal
-      ? `${ERASE_LINE}${progressBar(progress)} ${progressText(progress)}`
-      : `${progressText(progress)}\n`;
-  return {
-    show(progress) {
-      if (performance.now() - shownAt < (terminal ? REDRAW_MS : LINE_EVERY_MS)) return;
-      shownAt = performance.now();
-      write(text(progress));
-    },
-    end(progress) {
-      write(`${text(progress)}${terminal ? "\n" : ""}`);
-    },
+  return (progress: Progress, isLast = false): void => {
+    if (!isLast && performance.now() - shownAt < (terminal ? REDRAW_MS : LINE_EVERY_MS)) return;
+    shownAt = performance.now();
+    write(`${terminal ? ERASE_LINE : ""}${progressText(progress)}${terminal && !isLast ? "" : "\n"}`);
   };
 };

@@ -16,17 +16,12 @@ const listed = (title: string, threads: readonly { threadId: string; reason: str
   ];
 };
 
-export const reportText = (report: ImportReport, { dryRun }: { dryRun: boolean }): string => {
+export const reportText = (report: ImportReport): string => {
   const { copied, already, checkpoints, seconds, renamed } = report;
-  const verb = dryRun ? "to copy" : "copied";
-  const rate = !dryRun && seconds > 0 ? `, ${number.format(Math.round(copied / seconds))} threads/s` : "";
-  const correction = dryRun ? "here already would get the graph" : "here already got the graph";
+  const rate = seconds > 0 ? `, ${number.format(Math.round(copied / seconds))} threads/s` : "";
   const lines = [
-    `${count(copied, "thread")} ${verb} (${count(checkpoints, "checkpoint")}) in ${seconds.toFixed(1)} s${rate}; ` +
+    `${count(copied, "thread")} copied (${count(checkpoints, "checkpoint")}) in ${seconds.toFixed(1)} s${rate}; ` +
       `${number.format(already)} already here.`,
-    ...(report.corrected > 0
-      ? [`${count(report.corrected, "thread")} ${correction} that --graph names.`]
-      : []),
     ...listed("left alone", report.skipped),
     ...listed("could not be copied", report.failed),
   ];
@@ -40,6 +35,6 @@ export const reportText = (report: ImportReport, { dryRun }: { dryRun: boolean }
   return `${lines.join("\n")}\n`;
 };
 
-export const totalsText = ({ threads, checkpoints, writes, bytes }: SourceTotals): string =>
+export const totalsText = ({ threads, checkpoints, writes }: SourceTotals): string =>
   `The source has ${count(threads, "thread")} with ${count(checkpoints, "checkpoint")} and ` +
-  `${count(writes, "pending write")}, ${number.format(Math.ceil(bytes / 1e6))} MB.\n`;
+  `${count(writes, "pending write")}.\n`;

@@ -1,6 +1,8 @@
 import pg from "pg";
 import { statement } from "../../platform/database/statement.ts";
 import { StartError } from "../../platform/domain/errors.ts";
+import { databaseName } from "../banner.ts";
+import { explainUnusable } from "../own-database.ts";
 
 /**
  * Reads the tables of `@langchain/langgraph-checkpoint-postgres`: `checkpoints` (without values), `checkpoint_blobs`
@@ -48,24 +50,6 @@ export interface SourceTotals {
   threads: number;
   checkpoints: number;
   writes: number;
-  bytes: number;
-}
-
-export interface Source {
-  assertTables(): Promise<void>;
-  countThreads(): Promise<number>;
-  /** Reads all rows once. */
-  totals(): Promise<SourceTotals>;
-  /** Ascending. */
-  threadIds(after: string | undefined, limit: number): Promise<string[]>;
-  hasThread(threadId: string): Promise<boolean>;
-  /** All namespaces, oldest first. */
-  keys(threadId: string): Promise<SourceKey[]>;
-  checkpoints(threadId: string, keys: readonly SourceKey[]): Promise<SourceCheckpoint[]>;
-  blobs(threadId: string, places: readonly BlobPlace[]): Promise<SourceBlob[]>;
-  /** By task, in the order of writing; special writes (error, interrupt, resume) last. */
-  writes(threadId: string, keys: readonly SourceKey[]): Promise<SourceWrite[]>;
-  close(): Promise<void>;
 }
 
 const TABLES = ["checkpoints", "checkpoint_blobs", "checkpoint_writes"] as const;
@@ -86,15 +70,22 @@ const listsOf = (keys: readonly SourceKey[]) => ({
   ids: keys.map((key) => key.checkpointId),
 });
 
+const ofThread = (sql: { threadId: string }): string =>
+  `where ${sql.threadId} is null or thread_id = ${sql.threadId}`;
+
 const statementsOn = (table: (of: (typeof TABLES)[number]) => string) => ({
   idsAfter: statement(
     { after: "text", limit: "bigint" },
     (sql) => `select distinct thread_id from ${table("checkpoints")}
     where ${sql.after} is null or thread_id > ${sql.after} order by thread_id limit ${sql.limit}`,
   ),
-  oneOf: statement(
+  totalsOf: statement(
     { threadId: "text" },
-    (sql) => `select 1 from ${table("checkpoints")} where thread_id = ${sql.threadId} limit 1`,
+    (
+      sql,
+    ) => `select (select count(distinct thread_id) from ${table("checkpoints")} ${ofThread(sql)}) as threads,
+      (select count(*) from ${table("checkpoints")} ${ofThread(sql)}) as checkpoints,
+      (select count(*) from ${table("checkpoint_writes")} ${ofThread(sql)}) as writes`,
   ),
   keysOf: statement(
     { threadId: "text" },
@@ -134,82 +125,85 @@ const statementsOn = (table: (of: (typeof TABLES)[number]) => string) => ({
 interface SourceOptions {
   connectionString: string;
   schema: string;
-  name: string;
   poolSize: number;
 }
 
-export const openSource = ({ connectionString, schema, name, poolSize }: SourceOptions): Source => {
-  const pool = new pg.Pool({
-    connectionString,
-    max: poolSize,
-    application_name: "threadloom import",
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  });
-  // The next statement reports a lost connection. Without a listener, the event would end the process.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  const table = (of: (typeof TABLES)[number]): string => `${pg.escapeIdentifier(schema)}.${of}`;
-  const query = async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
-    (await pool.query(text, values)).rows as Row[];
-  const source = { query };
-  const { keysOf, checkpointsOf, blobsOf, writesOf, idsAfter, oneOf } = statementsOn(table);
+export class Source {
+  readonly #pool: pg.Pool;
+  readonly #statements: ReturnType<typeof statementsOn>;
 
-  return {
-    async assertTables() {
-      const rows = await FIND_TABLES.query<{ table: string }>(source, { schema });
-      const missing = TABLES.filter((wanted) => !rows.some((row) => row.table === wanted));
-      if (missing.length === 0) return;
-      throw new StartError(
-        `The database ${name} has no tables of the official Postgres saver in the schema '${schema}' ` +
-          `(missing: ${missing.join(", ")}). Name another schema with --schema, or another database with --from.`,
-      );
-    },
+  constructor(private readonly options: SourceOptions) {
+    const { connectionString, poolSize, schema } = options;
+    this.#pool = new pg.Pool({
+      connectionString,
+      max: poolSize,
+      application_name: "threadloom import",
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    });
+    // The next statement reports a lost connection. Without a listener, the event would end the process.
+    this.#pool.on("error", () => undefined);
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#statements = statementsOn((of) => `${pg.escapeIdentifier(schema)}.${of}`);
+  }
 
-    async countThreads() {
-      const [row] = await query<{ threads: string }>(
-        `select count(distinct thread_id) as threads from ${table("checkpoints")}`,
-      );
-      return Number(row?.threads ?? 0);
-    },
+  async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+    try {
+      return (await this.#pool.query(text, values)).rows as Row[];
+    } catch (error) {
+      throw explainUnusable(error, this.options.connectionString);
+    }
+  }
 
-    async totals() {
-      const [row] = await query<Record<keyof SourceTotals, string>>(
-        `select (select count(distinct thread_id) from ${table("checkpoints")}) as threads,
-           (select count(*) from ${table("checkpoints")}) as checkpoints,
-           (select count(*) from ${table("checkpoint_writes")}) as writes,
-           ${TABLES.map((of) => `pg_total_relation_size(${pg.escapeLiteral(table(of))})`).join(" + ")} as bytes`,
-      );
-      const number = (of: keyof SourceTotals): number => Number(row?.[of] ?? 0);
-      return {
-        threads: number("threads"),
-        checkpoints: number("checkpoints"),
-        writes: number("writes"),
-        bytes: number("bytes"),
-      };
-    },
+  async assertTables(): Promise<void> {
+    const { connectionString, schema } = this.options;
+    const rows = await FIND_TABLES.query<{ table: string }>(this, { schema });
+    const missing = TABLES.filter((wanted) => !rows.some((row) => row.table === wanted));
+    if (missing.length === 0) return;
+    throw new StartError(
+      `The database ${databaseName(connectionString)} has no tables of the official Postgres saver in the schema '${schema}' ` +
+        `(missing: ${missing.join(", ")}). Name another schema with --schema, or another database with --from.`,
+    );
+  }
 
-    async threadIds(after, limit) {
-      const rows = await idsAfter.query<{ thread_id: string }>(source, { after, limit });
-      return rows.map((row) => row.thread_id);
-    },
+  /** Reads all rows once. */
+  async totals(threadId: string | undefined): Promise<SourceTotals> {
+    const [row] = await this.#statements.totalsOf.query<Record<keyof SourceTotals, string>>(this, {
+      threadId,
+    });
+    const { threads, checkpoints, writes } = row!;
+    return { threads: Number(threads), checkpoints: Number(checkpoints), writes: Number(writes) };
+  }
 
-    hasThread: async (threadId) => (await oneOf.query(source, { threadId })).length > 0,
+  /** Ascending. */
+  async threadIds(after: string | undefined, limit: number): Promise<string[]> {
+    const rows = await this.#statements.idsAfter.query<{ thread_id: string }>(this, { after, limit });
+    return rows.map((row) => row.thread_id);
+  }
 
-    keys: (threadId) => keysOf.query<SourceKey>(source, { threadId }),
+  /** All namespaces, oldest first. */
+  keys(threadId: string): Promise<SourceKey[]> {
+    return this.#statements.keysOf.query<SourceKey>(this, { threadId });
+  }
 
-    checkpoints: (threadId, keys) =>
-      checkpointsOf.query<SourceCheckpoint>(source, { threadId, ...listsOf(keys) }),
+  checkpoints(threadId: string, keys: readonly SourceKey[]): Promise<SourceCheckpoint[]> {
+    return this.#statements.checkpointsOf.query<SourceCheckpoint>(this, { threadId, ...listsOf(keys) });
+  }
 
-    blobs: (threadId, places) =>
-      blobsOf.query<SourceBlob>(source, {
-        threadId,
-        namespaces: places.map((place) => place.checkpointNs),
-        channels: places.map((place) => place.channel),
-        versions: places.map((place) => place.version),
-      }),
+  blobs(threadId: string, places: readonly BlobPlace[]): Promise<SourceBlob[]> {
+    return this.#statements.blobsOf.query<SourceBlob>(this, {
+      threadId,
+      namespaces: places.map((place) => place.checkpointNs),
+      channels: places.map((place) => place.channel),
+      versions: places.map((place) => place.version),
+    });
+  }
 
-    writes: (threadId, keys) => writesOf.query<SourceWrite>(source, { threadId, ...listsOf(keys) }),
+  /** By task, in the order of writing; special writes (error, interrupt, resume) last. */
+  writes(threadId: string, keys: readonly SourceKey[]): Promise<SourceWrite[]> {
+    return this.#statements.writesOf.query<SourceWrite>(this, { threadId, ...listsOf(keys) });
+  }
 
-    close: () => pool.end(),
-  };
-};
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+}

@@ -4,16 +4,15 @@ import type { CheckpointStorage, StoredCheckpoint } from "../../state/checkpoint
 import type { Database } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { sqlState } from "../../platform/domain/errors.ts";
 import { systemAssistantId } from "../../platform/domain/assistant-ids.ts";
-import { mergeImported, storeImported } from "../../api/threads/imported.ts";
+import { storeImported } from "../../api/threads/imported.ts";
 
 /** The metadata key of the thread's original id. */
 export const IMPORTED_ID = "imported_thread_id";
 
 interface Existing {
   /** An interrupted import may leave checkpoints without a record. */
-  record: { importedId: string | null; graphId: string | null; busy: boolean } | undefined;
+  record: { importedId: string | null; busy: boolean } | undefined;
   checkpoints: Map<string, number>;
 }
 
@@ -26,27 +25,13 @@ interface FinishedThread {
   lastTime: string | null;
 }
 
-export interface Target {
-  existing(key: string): Promise<Existing>;
-  /** The record makes the thread visible. */
-  finish(thread: FinishedThread): Promise<void>;
-  /** Has no effect during a run. */
-  assign(key: string, graphId: string): Promise<void>;
-}
-
-export const NO_TARGET: Target = {
-  existing: () => Promise.resolve({ record: undefined, checkpoints: new Map() }),
-  finish: () => Promise.reject(new Error("There is no database to write to.")),
-  assign: () => Promise.reject(new Error("There is no database to write to.")),
-};
-
 export const checkpointKey = (checkpointNs: string, checkpointId: string): string =>
   `${checkpointNs}\n${checkpointId.toLowerCase()}`;
 
 const FIND = statement(
   { threadId: "uuid" },
   (sql) => `select metadata ->> '${IMPORTED_ID}' as "importedId",
-    metadata ->> 'graph_id' as "graphId", unfinished_runs > 0 as busy
+    unfinished_runs > 0 as busy
   from threadloom.threads where thread_id = ${sql.threadId}`,
 );
 
@@ -62,18 +47,9 @@ const LIST_CHECKPOINTS = statement(
   where c.thread_id = ${sql.threadId}`,
 );
 
-/** In a dry run the tables may be missing. */
-const UNDEFINED_TABLE = "42P01";
-
-export const createTarget = (database: Database, checkpoints: CheckpointStorage): Target => ({
-  async existing(key) {
-    let record: Existing["record"];
-    try {
-      [record] = await FIND.query<NonNullable<Existing["record"]>>(database, { threadId: key });
-    } catch (error) {
-      if (sqlState(error) === UNDEFINED_TABLE) return { record: undefined, checkpoints: new Map() };
-      throw error;
-    }
+export const createTarget = (database: Database, checkpoints: CheckpointStorage) => ({
+  async existing(key: string): Promise<Existing> {
+    const [record] = await FIND.query<NonNullable<Existing["record"]>>(database, { threadId: key });
     const rows = await LIST_CHECKPOINTS.query<{
       checkpoint_ns: string;
       checkpoint_id: string;
@@ -87,11 +63,12 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
     };
   },
 
-  async finish({ key, sourceId, graphId, firstTime, lastTime }) {
+  /** The record makes the thread visible. */
+  async finish({ key, sourceId, graphId, firstTime, lastTime }: FinishedThread): Promise<void> {
     const interrupts = interruptsOf(await checkpoints.readHead(key));
     const metadata: JsonObject = {
       [IMPORTED_ID]: sourceId,
-      ...(graphId === undefined ? {} : graphOf(graphId)),
+      ...(graphId !== undefined && { graph_id: graphId, assistant_id: systemAssistantId(graphId) }),
     };
     await storeImported(database, {
       threadId: key,
@@ -102,13 +79,9 @@ export const createTarget = (database: Database, checkpoints: CheckpointStorage)
       lastTime: timeOf(lastTime),
     });
   },
-
-  async assign(key, graphId) {
-    await mergeImported(database, key, graphOf(graphId));
-  },
 });
 
-const graphOf = (graphId: string) => ({ graph_id: graphId, assistant_id: systemAssistantId(graphId) });
+export type Target = ReturnType<typeof createTarget>;
 
 const timeOf = (text: string | null): string | null =>
   text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString();

@@ -7,9 +7,8 @@ import { ThreadValues } from "./values.ts";
 import { ownField } from "../../platform/lib/names.ts";
 
 export interface CopiedThread {
-  key: string;
-  /** `corrected`: the thread existed under another graph. `stopped`: incomplete; the next import continues. */
-  outcome: "copied" | "already" | "corrected" | "skipped" | "stopped";
+  /** `stopped`: incomplete; the next import continues. */
+  outcome: "copied" | "already" | "skipped" | "stopped";
   reason?: string;
   checkpoints: number;
 }
@@ -17,9 +16,8 @@ export interface CopiedThread {
 interface ThreadCopyOptions {
   source: Source;
   target: Target;
-  checkpoints: CheckpointStorage | undefined;
+  checkpoints: CheckpointStorage;
   graphId: string | undefined;
-  dryRun: boolean;
   onCheckpoints: (count: number) => void;
   signal: AbortSignal;
 }
@@ -34,14 +32,14 @@ const VERSIONS_KEPT = 200;
 
 /** Replays checkpoints through this server's checkpointer. */
 export const createThreadCopy = (options: ThreadCopyOptions) => {
-  const { source, target, checkpoints, graphId, dryRun, onCheckpoints, signal } = options;
+  const { source, target, checkpoints, graphId, onCheckpoints, signal } = options;
 
   /** @throws ImportError for values that can't be imported */
   return async (sourceId: string): Promise<CopiedThread> => {
     const key = threadKey(sourceId);
     const keys = await source.keys(sourceId);
     const { record, checkpoints: existing } = await target.existing(key);
-    const skipped = (reason: string): CopiedThread => ({ key, outcome: "skipped", reason, checkpoints: 0 });
+    const skipped = (reason: string): CopiedThread => ({ outcome: "skipped", reason, checkpoints: 0 });
     if (record !== undefined && record.importedId !== sourceId) {
       return skipped("this server has a thread with that id that was not imported from there");
     }
@@ -58,14 +56,8 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
       .reverse();
     const known = new Set(keys.map((of) => checkpointKey(of.checkpointNs, of.checkpointId)));
     const wentOn = record !== undefined && (record.busy || [...existing.keys()].some((of) => !known.has(of)));
-    if (missing.length === 0 && record !== undefined) {
-      // The graph of a thread that ran here is better known than the flags.
-      const isOther = graphId !== undefined && record.graphId !== graphId && !wentOn;
-      if (isOther && !dryRun) await target.assign(key, graphId);
-      return { key, outcome: isOther ? "corrected" : "already", checkpoints: 0 };
-    }
+    if (missing.length === 0 && record !== undefined) return { outcome: "already", checkpoints: 0 };
     if (wentOn) return skipped("it went on here and there since it was imported");
-    if (dryRun || checkpoints === undefined) return { key, outcome: "copied", checkpoints: missing.length };
 
     // A thread without a record is invisible and can't run. Any other thread may get a run meanwhile, and that run
     // wins.
@@ -74,7 +66,7 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
     let done = 0;
     let size = PAGE_CHECKPOINTS_AT_MOST / 10;
     while (done < missing.length) {
-      if (signal.aborted) return { key, outcome: "stopped", checkpoints: done };
+      if (signal.aborted) return { outcome: "stopped", checkpoints: done };
       const page = missing.slice(done, done + size);
       const bytes = await pages.copy(page);
       done += page.length;
@@ -89,7 +81,7 @@ export const createThreadCopy = (options: ThreadCopyOptions) => {
       firstTime: keys[0]?.time ?? null,
       lastTime: keys[keys.length - 1]?.time ?? null,
     });
-    return { key, outcome: "copied", checkpoints: done };
+    return { outcome: "copied", checkpoints: done };
   };
 };
 

@@ -8,7 +8,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRetention } from "../../../src/api/threads/retention.ts";
 import { importThreads } from "../../../src/cli/import/importer.ts";
-import { openSource } from "../../../src/cli/import/source.ts";
+import { Source } from "../../../src/cli/import/source.ts";
 import { openDatabase } from "../../../src/platform/database/database.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { isAtGate, openGate } from "../../fixtures/gates.ts";
@@ -480,10 +480,9 @@ const openRoom = async (encryptionKeys: string[] | undefined) => {
     official: official as unknown as BaseCheckpointSaver,
     sweep: () => createRetention({ authorize, database, checkpoints, logger }).sweep(),
     async import(threadId: string, graphId: GraphId): Promise<void> {
-      const source = openSource({
+      const source = new Source({
         connectionString: server.connectionString,
         schema: "official",
-        name: "official",
         poolSize: 2,
       });
       const report = await importThreads({
@@ -491,7 +490,7 @@ const openRoom = async (encryptionKeys: string[] | undefined) => {
         here: { database, checkpoints },
         threadId,
         graphId,
-        dryRun: false,
+        threadsTotal: 1,
         onProgress: () => undefined,
         signal: new AbortController().signal,
       });
