@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { readListed, type RemoteServer } from "../../src/cli/remote/server.ts";
+import { readListed } from "../../src/cli/remote/listing.ts";
+import type { RemoteServer } from "../../src/cli/remote/server.ts";
 import type { JsonObject } from "../../src/platform/lib/json.ts";
 
 interface Listed {

@@ -44,8 +44,6 @@ test("--json has the trace beside the run", async () => {
   const { thread, run } = await anEndedRun("twoSteps");
   const trace = (await api.get<Trace>(`/threads/${thread}/runs/${run}/trace`)).body;
   expect(JSON.parse((await show(run, "--json")).out)).toMatchObject({ run_id: run, trace });
-  const named = await show(run, "--json", "--thread", thread);
-  expect(JSON.parse(named.out)).toMatchObject({ run_id: run, trace });
 });
 
 test("a run that waits is shown with the time when it is due", async () => {

@@ -5,7 +5,7 @@ import { parseConfig, type Config } from "../../platform/config/config.ts";
 import { projectKeysIn } from "../../platform/config/project-keys.ts";
 import { graphConfigFileOf, mergeEnvironments, type Environment } from "../../platform/config/resolve.ts";
 import { StartError, UsageError } from "../../platform/domain/errors.ts";
-import { answeringJson, commandLogger } from "../flags.ts";
+import { answeringJson, commandLogger, jsonLine } from "../flags.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
 import { checkAccess, checkPort, checkSessions, checkText, fail, ok, type Check } from "../doctor/checks.ts";
 import { checkDatabase } from "../doctor/database.ts";
@@ -87,7 +87,7 @@ export const create: CreateCommand = (surroundings) =>
       }
       const count = (level: Check["level"]): number => checks.filter((check) => check.level === level).length;
       const [failed, warned] = [count("fail"), count("warn")];
-      if (flags.json) write(`${JSON.stringify({ checks, failed, warned })}\n`);
+      if (flags.json) write(jsonLine({ checks, failed, warned }));
       else write(`\n${checks.length} checks, ${failed} failed, ${warned} warned.\n`);
       if (failed > 0) throw new NotDoneError();
     });

@@ -8,7 +8,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { newCipher, type Cipher } from "../../platform/encryption/cipher.ts";
 import { walkEncrypted, type WalkCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
-import { answeringJson } from "../flags.ts";
+import { answeringJson, jsonLine } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import type { CommandSurroundings } from "./command.ts";
 
@@ -106,7 +106,7 @@ export const create = (
     return cipher;
   };
   const answer = (status: Status, { json }: DatabaseFlags): void =>
-    write(json ? `${JSON.stringify(status)}\n` : statusText(status));
+    write(json ? jsonLine(status) : statusText(status));
 
   const encryption = new Command("encryption").description(
     "Shows the keys of the encrypted rows, and rotates them to the newest key.",
@@ -165,7 +165,7 @@ export const create = (
             throw new StartError(`${unreadable} rows can't be decrypted, and may need the key '${id}'.`);
         });
       });
-      if (flags.json) write(`${JSON.stringify({ forgotten: id })}\n`);
+      if (flags.json) write(jsonLine({ forgotten: id }));
       else note(`No start needs the key '${id}' any more. Remove it from LANGGRAPH_AES_KEY.\n`);
     });
   return encryption;

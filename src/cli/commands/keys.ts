@@ -3,12 +3,13 @@ import { KEY_SCOPES, type KeyScope } from "../../access/caller.ts";
 import { isScope } from "../../access/keys/scopes.ts";
 import { createKeyRepository, type KeyRecord } from "../../access/keys/repository.ts";
 import { createKeyService, type KeyService } from "../../access/keys/service.ts";
-import { answeringJson } from "../flags.ts";
+import { answeringJson, jsonLine, secondsOf } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
+import { tableText } from "../printable.ts";
 import type { CommandSurroundings } from "./command.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 
-export const jsonOf = (record: KeyRecord) => ({
+const jsonOf = (record: KeyRecord) => ({
   id: record.key_id,
   name: record.name,
   scopes: record.scopes,
@@ -21,53 +22,26 @@ export const jsonOf = (record: KeyRecord) => ({
 
 const minute = (time: Date): string => `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
-export const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): string =>
-  [
-    `The key '${name}' (${key_id}) has the scopes ${scopes.join(", ")} and ` +
-      `${expires_at === null ? "never expires" : `expires on ${minute(expires_at)}`}.`,
-    "It is shown this once: only its hash is stored. Servers know it within a second. Callers send it as the header X-Api-Key.",
-    "",
-  ].join("\n");
+const createdText = ({ key_id, name, scopes, expires_at }: KeyRecord): string =>
+  `The key '${name}' (${key_id}) has the scopes ${scopes.join(", ")} and ` +
+  `${expires_at === null ? "never expires" : `expires on ${minute(expires_at)}`}.\n` +
+  "It is shown this once: only its hash is stored. Servers know it within a second. Callers send it as the header X-Api-Key.\n";
 
 /** Revoked keys keep a server closed, so a list without them must mention them. */
-export const listText = (records: readonly KeyRecord[], withRevoked: boolean): string => {
-  if (records.length === 0) {
-    return withRevoked
-      ? "There are no keys.\n"
-      : "There are no keys. Revoked ones, which keep a server closed, are listed with --all.\n";
-  }
-  const rows = [
-    ["ID", "NAME", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED"],
-    ...records.map((record) => [
-      record.key_id,
-      record.name,
-      record.scopes.join(","),
-      record.status,
-      minute(record.created_at),
-      record.expires_at === null ? "never" : minute(record.expires_at),
-      record.last_used_at === null ? "never" : minute(record.last_used_at),
-    ]),
-  ];
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
+const listText = (records: readonly KeyRecord[], withRevoked: boolean): string => {
+  if (records.length === 0)
+    return `There are no keys.${withRevoked ? "" : " Revoked ones, which keep a server closed, are listed with --all."}\n`;
+  const rows = records.map((record) => [
+    record.key_id,
+    record.name,
+    record.scopes.join(","),
+    record.status,
+    minute(record.created_at),
+    record.expires_at === null ? "never" : minute(record.expires_at),
+    record.last_used_at === null ? "never" : minute(record.last_used_at),
+  ]);
+  return tableText(["ID", "NAME", "SCOPES", "STATUS", "CREATED", "EXPIRES", "LAST USED"], rows, undefined);
 };
-
-const SECONDS_OF: ReadonlyMap<string, number> = new Map([
-  ["m", 60],
-  ["h", 3_600],
-  ["d", 86_400],
-  ["w", 7 * 86_400],
-  ["y", 365 * 86_400],
-]);
-const DURATION = /^(\d{1,6})([mhdwy])$/;
 
 /**
  * Seconds from now of a duration (`90m`, `12h`, `30d`, `2w`, `1y`) or an ISO 8601 time; undefined for `never`. @throws
@@ -75,8 +49,8 @@ const DURATION = /^(\d{1,6})([mhdwy])$/;
  */
 export const parseExpiry = (text: string, now = new Date()): number | undefined => {
   if (text === "never") return undefined;
-  const [, count, unit = ""] = DURATION.exec(text) ?? [];
-  if (count !== undefined) return Number(count) * (SECONDS_OF.get(unit) ?? 0);
+  const seconds = secondsOf(text);
+  if (seconds !== undefined) return seconds;
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(time)) {
     throw new InvalidArgumentError("Use a duration or a time: 90m, 12h, 30d, 2w, 1y, 2027-01-31, or never.");
@@ -118,7 +92,6 @@ export const create = (
     work: (keys: KeyService) => Promise<Result>,
   ): Promise<Result> =>
     withDatabase(flags, (database) => work(createKeyService(createKeyRepository(database))));
-  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const keys = new Command("keys").description("Creates, lists and revokes the API keys of a deployment.");
   keys.addHelpText("after", EXAMPLES);
 
@@ -138,7 +111,7 @@ export const create = (
       const { key, record } = await withKeys(flags, (service) =>
         service.create({ name, scopes, expiresInSeconds }),
       );
-      if (flags.json) return json({ ...jsonOf(record), key });
+      if (flags.json) return write(jsonLine({ ...jsonOf(record), key }));
       note(createdText(record));
       write(`${key}\n`);
     });
@@ -148,8 +121,7 @@ export const create = (
     .option("--all", "revoked ones, too")
     .action(async (flags: DatabaseFlags & { all?: true }) => {
       const records = await withKeys(flags, (service) => service.list({ withRevoked: flags.all === true }));
-      if (flags.json) json(records.map(jsonOf));
-      else write(listText(records, flags.all === true));
+      write(flags.json ? jsonLine(records.map(jsonOf)) : listText(records, flags.all === true));
     });
 
   answering(keys.command("revoke"))
@@ -157,7 +129,7 @@ export const create = (
     .argument("<key>", "the key's name or id, or the key itself")
     .action(async (reference: string, flags: DatabaseFlags) => {
       const record = await withKeys(flags, (service) => service.revoke(reference));
-      if (flags.json) json(jsonOf(record));
+      if (flags.json) write(jsonLine(jsonOf(record)));
       else
         note(`The key '${record.name}' (${record.key_id}) is revoked: servers refuse it within a second.\n`);
     });
@@ -167,7 +139,7 @@ export const create = (
     .requiredOption("--yes", "yes, open them")
     .action(async (flags: DatabaseFlags) => {
       const forgotten = await withKeys(flags, (service) => service.forget());
-      if (flags.json) json({ forgotten });
+      if (flags.json) write(jsonLine({ forgotten }));
       else note(`${forgotten} revoked keys are forgotten.\n`);
     });
   return keys;

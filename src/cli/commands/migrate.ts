@@ -3,7 +3,7 @@ import pg from "pg";
 import { readMigrationStatus, type MigrationStatus } from "../../platform/database/migration-status.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
-import { commandLogger } from "../flags.ts";
+import { commandLogger, jsonLine } from "../flags.ts";
 import {
   findOwnDatabase,
   onDatabase,
@@ -52,7 +52,7 @@ const show = async (flags: Flags, surroundings: CommandSurroundings): Promise<vo
   const { environment, write, note } = surroundings;
   const place = await findOwnDatabase(flags, environment);
   const states = await statusOf(place, surroundings);
-  if (flags.json) write(`${JSON.stringify({ migrations: states })}\n`);
+  if (flags.json) write(jsonLine({ migrations: states }));
   else for (const { name, state } of states) write(`${state.padEnd(9)}${name}\n`);
   const others = states.filter(({ state }) => state !== "applied").length;
   note(

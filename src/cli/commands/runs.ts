@@ -1,24 +1,22 @@
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
-import { isJsonObject } from "../../platform/lib/json.ts";
 import { runExtract } from "../../api/runs/schemas.ts";
 import { trace as traceAnswer, type Trace } from "../../api/runs/traces/schemas.ts";
-import { fieldsText, printable, tableText } from "../printable.ts";
+import { fieldsText, printable } from "../printable.ts";
+import { durationText, jsonLine } from "../flags.ts";
 import {
-  durationText,
   forEachId,
   idArgument,
   idsArgument,
   listing,
   onServer,
   readListed,
-  remoteServer,
   tail,
+  writeListed,
   type ListFlags,
-  type RemoteServer,
-  type ServerFlags,
-} from "../remote/server.ts";
+} from "../remote/listing.ts";
+import { RemoteServer, type ServerFlags } from "../remote/server.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -43,49 +41,30 @@ const count = new Intl.NumberFormat("en-US");
 const took = ({ run_started_at: started, run_ended_at: ended }: Run): string =>
   started == null ? "-" : durationText(Date.parse(ended ?? new Date().toISOString()) - Date.parse(started));
 
-const failedNodesOf = async (
-  server: RemoteServer,
-  { thread_id: threadId, run_id: runId }: Run,
-): Promise<string[]> => {
-  const path = `/threads/${threadId}/history`;
-  const answer = await server.post(path, { limit: 1, metadata: { run_id: runId ?? "" }, select: ["tasks"] });
-  const [newest] = Array.isArray(answer) ? answer : [];
-  const tasks =
-    isJsonObject(newest) && Array.isArray(newest["tasks"]) ? newest["tasks"].filter(isJsonObject) : [];
-  return tasks
-    .filter(({ error }) => typeof error === "string")
-    .map(({ name, error }) => `${String(name)}: ${String(error)}`);
-};
-
 /** Undefined if this caller may not read the trace, or if the server is of another version. */
 const readTrace = async (
   server: RemoteServer,
   { thread_id: threadId, run_id: runId }: Run,
 ): Promise<Trace | undefined> => {
-  try {
-    return traceAnswer.safeParse(await server.get(`/threads/${threadId}/runs/${runId}/trace`)).data;
-  } catch (error) {
+  const answer = await server.get(`/threads/${threadId}/runs/${runId}/trace`).catch((error: unknown) => {
     if (!(error instanceof StartError)) throw error;
-    return undefined;
-  }
+  });
+  return traceAnswer.safeParse(answer).data;
 };
 
-const attemptsText = ({ attempts = 0, lost_attempts: lost = 0 }: Run): string => {
-  const handedBack = Math.max(0, attempts - lost - 1);
-  const ends = [
-    ...(lost > 0 ? [`${lost} lost with a server or graph process`] : []),
-    ...(handedBack > 0 ? [`${handedBack} handed back by a server`] : []),
-  ];
-  return ends.length === 0 ? String(attempts) : `${attempts} (${ends.join(", ")})`;
-};
+const failedNodesIn = (trace: Trace | undefined): string[] =>
+  (trace?.attempts.at(-1)?.spans ?? []).flatMap(({ kind, status, name, error }) =>
+    kind === "node" && status === "error" ? [`${name}: ${error?.message ?? ""}`] : [],
+  );
 
 /** The wait begins when the run is due. */
 const waitFields = ({ created_at: created, available_at: due = created, run_started_at: start }: Run) => {
-  if (created === undefined || due === undefined) return [["Waited", "-"] as const];
-  const [createdMs, dueMs] = [Date.parse(created), Date.parse(due)];
-  const waitedMs = start == null ? undefined : Date.parse(start) - Math.max(createdMs, dueMs);
-  const waited = waitedMs === undefined ? "-" : durationText(Math.max(0, waitedMs));
-  return [...(dueMs > createdMs ? [["Due", due] as const] : []), ["Waited", waited] as const];
+  const [createdMs, dueMs] = [Date.parse(created ?? ""), Date.parse(due ?? "")];
+  const waitedMs = Math.max(0, Date.parse(start ?? "") - Math.max(createdMs, dueMs));
+  return [
+    ...(dueMs > createdMs ? [["Due", due ?? ""] as const] : []),
+    ["Waited", Number.isNaN(waitedMs) ? "-" : durationText(waitedMs)] as const,
+  ];
 };
 
 const errorFields = ({ error }: Run): Field[] =>
@@ -108,20 +87,23 @@ const usageFields = ({ usage }: Trace): Field[] => {
   return [...models, ["Cost", `${sum}${part}`]];
 };
 
-const runText = (run: Run, failedNodes: readonly string[], trace: Trace | undefined): string =>
+const runText = (run: Run, trace: Trace | undefined): string =>
   fieldsText([
     ["Run", run.run_id ?? ""],
     ["Thread", run.thread_id ?? ""],
     ["Assistant", run.assistant_id ?? ""],
     ["Graph", run.graph_id ?? "-"],
     ["Status", run.status ?? ""],
-    ["Attempts", run.attempts === undefined ? "-" : attemptsText(run)],
+    [
+      "Attempts",
+      `${run.attempts ?? "-"}${run.lost_attempts ? ` (${run.lost_attempts} lost with a process)` : ""}`,
+    ],
     ["Created", run.created_at ?? ""],
     ...waitFields(run),
     ["Took", took(run)],
     ["Ended", run.run_ended_at ?? "-"],
     ...errorFields(run),
-    ...failedNodes.map((node) => ["Failed in", node] as const),
+    ...failedNodesIn(trace).map((node) => ["Failed in", node] as const),
     ...(trace === undefined ? [] : usageFields(trace)),
     ["Metadata", JSON.stringify(run.metadata ?? {})],
   ]);
@@ -154,16 +136,12 @@ const cancel = async (server: RemoteServer, id: string, action: string): Promise
     await server.post(`/runs/cancel?action=${action}`, { run_ids: [id] });
   } catch (error) {
     const ended = error instanceof StartError ? await endOf(server, id) : undefined;
-    if (ended === undefined) throw error;
-    throw new StartError(endText(ended, id), {
-      cause: error,
-    });
+    throw ended === undefined ? error : new StartError(endText(ended, id), { cause: error });
   }
 };
 
 export const create: CreateCommand = (surroundings) => {
-  const { write, note, environment, columns } = surroundings;
-  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const { write, note, environment } = surroundings;
   const command = new Command("runs").description(
     "Lists, shows, follows and cancels runs of a running server.",
   );
@@ -173,9 +151,8 @@ export const create: CreateCommand = (surroundings) => {
     .description("Lists runs of all threads, newest first.")
     .option("--thread <id>", "only those of this thread", idArgument)
     .action(async (options: ListFlags & { thread?: string }) => {
-      const { status, graph, assistant, thread, since, limit, ...flags } = options;
-      const server = remoteServer(flags, environment);
-      const answer = await readListed(server, {
+      const { status, graph, assistant, thread, since, limit } = options;
+      const found = await readListed(new RemoteServer(options, environment), {
         path: "/runs/search",
         body: {
           ...(status !== undefined && { status }),
@@ -185,13 +162,11 @@ export const create: CreateCommand = (surroundings) => {
           ...(since !== undefined && { created_after: since.toISOString() }),
         },
         limit,
-        parse: (items) => items.filter(isJsonObject),
+        parse: (items) => runs.parse(items),
         idOf: ({ run_id: id }) => String(id),
       });
-      if (flags.json) return json(answer);
-      const found = runs.parse(answer);
-      if (found.length === 0) return note("There are none.\n");
-      const rows = found.map((run) => [
+      const titles = ["RUN", "STATUS", "GRAPH", "THREAD", "CREATED", "TOOK", "ATTEMPTS", "ERROR"];
+      const rowOf = (run: Run): string[] => [
         run.run_id ?? "",
         run.status ?? "",
         run.graph_id ?? "",
@@ -200,48 +175,36 @@ export const create: CreateCommand = (surroundings) => {
         took(run),
         String(run.attempts ?? "-"),
         run.error == null ? "" : `${run.error.error}: ${run.error.message}`,
-      ]);
-      write(
-        tableText(
-          ["RUN", "STATUS", "GRAPH", "THREAD", "CREATED", "TOOK", "ATTEMPTS", "ERROR"],
-          rows,
-          columns,
-        ),
-      );
-      if (found.length === limit) note("There may be more. Use a larger --limit.\n");
+      ];
+      writeListed(found, options, { titles, rowOf }, surroundings);
     });
 
   onServer(command.command("show"))
     .description("Shows a run: status, times, tokens and the error.")
     .argument("<run>", "its id", idArgument)
-    .option("--thread <id>", "the run's thread, for servers that can't search runs", idArgument)
-    .action(async (id: string, { thread, ...flags }: ServerFlags & { thread?: string }) => {
-      const server = remoteServer(flags, environment);
-      const run =
-        thread === undefined
-          ? await findRun(server, id)
-          : runExtract.parse(await server.get(`/threads/${thread}/runs/${id}`));
-      const [failedNodes, trace] = await Promise.all([
-        run.status === "error" ? failedNodesOf(server, run) : [],
-        readTrace(server, run),
-      ]);
-      if (flags.json) json({ ...run, failed_in: failedNodes, trace: trace ?? null });
-      else write(runText(run, failedNodes, trace));
+    .action(async (id: string, flags: ServerFlags) => {
+      const server = new RemoteServer(flags, environment);
+      const run = await findRun(server, id);
+      const trace = await readTrace(server, run);
+      write(
+        flags.json
+          ? jsonLine({ ...run, failed_in: failedNodesIn(trace), trace: trace ?? null })
+          : runText(run, trace),
+      );
     });
 
   onServer(command.command("tail"))
     .description("Follows a run's stream until it ends, from the first stored event.")
     .argument("<run>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
-      const server = remoteServer(flags, environment);
-      const isJson = flags.json === true;
-      if (!(await tail(server, { path: `/runs/${id}/stream`, json: isJson }, surroundings))) return;
+      const server = new RemoteServer(flags, environment);
+      if (!(await tail(server, `/runs/${id}/stream`, flags.json, surroundings))) return;
       const ended = await endOf(server, id);
       if (ended === undefined) return;
       const text = endText(ended, id);
       // The event stream of an ended run does not name the run's status.
       if (FAILED.includes(ended.status ?? "")) throw new StartError(text);
-      if (!isJson) note(`${text}\n`);
+      if (!flags.json) note(`${text}\n`);
     });
 
   onServer(command.command("cancel"))
@@ -255,19 +218,10 @@ export const create: CreateCommand = (surroundings) => {
         .choices(["interrupt", "rollback"])
         .default("interrupt"),
     )
-    .action(async (ids: string[], { action, ...flags }: ServerFlags & { action: string }) => {
-      const server = remoteServer(flags, environment);
-      await forEachId(
-        ids,
-        {
-          command: "runs",
-          noun: "Run",
-          done: "cancelled",
-          json: flags.json === true,
-          act: (id) => cancel(server, id, action),
-        },
-        surroundings,
-      );
+    .action(async (ids: string[], { action, json, ...flags }: ServerFlags & { action: string }) => {
+      const server = new RemoteServer(flags, environment);
+      const act = (id: string): Promise<void> => cancel(server, id, action);
+      await forEachId(ids, { noun: "Run", done: "cancelled", json, act }, surroundings);
     });
   return command;
 };

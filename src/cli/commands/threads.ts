@@ -3,7 +3,8 @@ import { z } from "zod";
 import { StartError } from "../../platform/domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { storageAnswer, threadExtract } from "../../api/threads/schemas.ts";
-import { fieldsText, tableText } from "../printable.ts";
+import { fieldsText } from "../printable.ts";
+import { jsonLine } from "../flags.ts";
 import {
   forEachId,
   idArgument,
@@ -11,11 +12,11 @@ import {
   listing,
   onServer,
   readListed,
-  remoteServer,
   tail,
+  writeListed,
   type ListFlags,
-  type ServerFlags,
-} from "../remote/server.ts";
+} from "../remote/listing.ts";
+import { RemoteServer, type ServerFlags } from "../remote/server.ts";
 import type { CreateCommand } from "./command.ts";
 
 const EXAMPLES = `
@@ -69,8 +70,7 @@ const threadText = (
 };
 
 export const create: CreateCommand = (surroundings) => {
-  const { write, note, environment, columns } = surroundings;
-  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
+  const { write, environment } = surroundings;
   const command = new Command("threads").description(
     "Lists, shows, follows and deletes threads of a running server.",
   );
@@ -82,13 +82,13 @@ export const create: CreateCommand = (surroundings) => {
     happened: "changed",
   })
     .description("Lists threads, last changed first.")
-    .action(async ({ status, graph, assistant, since, limit, ...flags }: ListFlags) => {
-      const server = remoteServer(flags, environment);
+    .action(async (options: ListFlags) => {
+      const { status, graph, assistant, since, limit } = options;
       const metadata = {
         ...(graph !== undefined && { graph_id: graph }),
         ...(assistant !== undefined && { assistant_id: assistant }),
       };
-      const found = await readListed(server, {
+      const found = await readListed(new RemoteServer(options, environment), {
         path: "/threads/search",
         body: {
           sort_by: "updated_at",
@@ -103,25 +103,23 @@ export const create: CreateCommand = (surroundings) => {
         // The API can't filter by `updated_at`, but sorts by it: all later pages are older.
         isPast: ({ updated_at: at }) => since !== undefined && Date.parse(at ?? "") < since.getTime(),
       });
-      if (flags.json) return json(found);
-      if (found.length === 0) return note("There are none.\n");
-      const rows = found.map((thread) => [
+      const titles = ["THREAD", "STATUS", "GRAPH", "CREATED", "UPDATED", "ERROR"];
+      const rowOf = (thread: Thread): string[] => [
         thread.thread_id ?? "",
         thread.status ?? "",
         textIn(thread.metadata, "graph_id"),
         thread.created_at?.slice(0, 19) ?? "",
         thread.updated_at?.slice(0, 19) ?? "",
         thread.error == null ? "" : JSON.stringify(thread.error),
-      ]);
-      write(tableText(["THREAD", "STATUS", "GRAPH", "CREATED", "UPDATED", "ERROR"], rows, columns));
-      if (found.length === limit) note("There may be more. Use a larger --limit.\n");
+      ];
+      writeListed(found, options, { titles, rowOf }, surroundings);
     });
 
   onServer(command.command("show"))
     .description("Shows a thread: status, stored size, and last checkpoints.")
     .argument("<thread>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
-      const server = remoteServer(flags, environment);
+      const server = new RemoteServer(flags, environment);
       const thread = threadExtract.parse(await server.get(`/threads/${id}`));
       const storage = storageAnswer.parse(await server.get(`/threads/${id}/storage`));
       const history = await server.post(`/threads/${id}/history`, {
@@ -129,16 +127,19 @@ export const create: CreateCommand = (surroundings) => {
         select: ["metadata", "next", "checkpoint", "created_at"],
       });
       const states = Array.isArray(history) ? history.filter(isJsonObject) : [];
-      if (flags.json) json({ ...thread, storage, checkpoints: states });
-      else write(threadText(thread, storage, states));
+      write(
+        flags.json
+          ? jsonLine({ ...thread, storage, checkpoints: states })
+          : threadText(thread, storage, states),
+      );
     });
 
   onServer(command.command("tail"))
     .description("Follows all runs of a thread, until Ctrl-C.")
     .argument("<thread>", "its id", idArgument)
     .action(async (id: string, flags: ServerFlags) => {
-      const server = remoteServer(flags, environment);
-      await tail(server, { path: `/threads/${id}/stream`, json: flags.json === true }, surroundings);
+      const server = new RemoteServer(flags, environment);
+      await tail(server, `/threads/${id}/stream`, flags.json, surroundings);
     });
 
   onServer(command.command("delete"))
@@ -150,18 +151,9 @@ export const create: CreateCommand = (surroundings) => {
         throw new StartError(
           `Nothing was deleted. Use --yes to delete ${ids.length} threads with all their runs.`,
         );
-      const server = remoteServer(flags, environment);
-      await forEachId(
-        ids,
-        {
-          command: "threads",
-          noun: "Thread",
-          done: "deleted",
-          json: flags.json === true,
-          act: (id) => server.delete(`/threads/${id}`),
-        },
-        surroundings,
-      );
+      const server = new RemoteServer(flags, environment);
+      const act = (id: string): Promise<void> => server.delete(`/threads/${id}`);
+      await forEachId(ids, { noun: "Thread", done: "deleted", json: flags.json, act }, surroundings);
     });
   return command;
 };

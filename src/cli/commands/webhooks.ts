@@ -5,9 +5,9 @@ import { createDeliveries } from "../../engine/outbox/deliveries.ts";
 import { createDeliveryRepository } from "../../protocols/webhooks/repository.ts";
 import { DELIVERY_STATES, deliveryPath, type WebhookDelivery } from "../../protocols/webhooks/schemas.ts";
 import { createWebhookService, type WebhookService } from "../../protocols/webhooks/service.ts";
-import { answeringJson, limitArgument } from "../flags.ts";
+import { answeringJson, jsonLine, limitArgument } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
-import { printable } from "../printable.ts";
+import { fieldsText, printable } from "../printable.ts";
 import type { CommandSurroundings } from "./command.ts";
 
 const runId = (text: string): string => {
@@ -36,9 +36,7 @@ const lineOf = (delivery: WebhookDelivery): string =>
   ].join("  ");
 
 const textOf = (delivery: WebhookDelivery): string =>
-  Object.entries(delivery)
-    .map(([field, value]) => `${field.padEnd(16)}${printable(String(value ?? "-"))}\n`)
-    .join("");
+  fieldsText(Object.entries(delivery).map(([field, value]) => [field, String(value ?? "-")]));
 
 const answering = (command: Command): Command => answeringJson(onDatabase(command));
 
@@ -56,7 +54,6 @@ export const create = (
       // Running servers poll for due deliveries themselves.
       return work(createWebhookService(createAuthorize(), repository, () => undefined));
     });
-  const json = (value: unknown): void => write(`${JSON.stringify(value)}\n`);
   const webhooks = new Command("webhooks").description(
     "Shows the deliveries of webhooks, and sends them again.",
   );
@@ -71,7 +68,7 @@ export const create = (
       const found = await withWebhooks(flags, (service) =>
         service.search(THE_SERVER, { ...search, thread_id: undefined, sort_order: undefined }),
       );
-      if (flags.json) return json(found.deliveries);
+      if (flags.json) return write(jsonLine(found.deliveries));
       for (const delivery of found.deliveries) write(`${lineOf(delivery)}\n`);
       if (found.deliveries.length === 0) note("There are none.\n");
       if (found.next !== undefined) note("There are more. Use a larger --limit.\n");
@@ -82,8 +79,7 @@ export const create = (
     .argument("<run>", "the id of its run", runId)
     .action(async (id: string, flags: DatabaseFlags) => {
       const delivery = await withWebhooks(flags, (service) => service.get(THE_SERVER, id));
-      if (flags.json) json(delivery);
-      else write(textOf(delivery));
+      write(flags.json ? jsonLine(delivery) : textOf(delivery));
     });
 
   answering(webhooks.command("replay"))
@@ -91,7 +87,7 @@ export const create = (
     .argument("<run>", "the id of its run", runId)
     .action(async (id: string, flags: DatabaseFlags) => {
       const delivery = await withWebhooks(flags, (service) => service.replay(THE_SERVER, id));
-      if (flags.json) json(delivery);
+      if (flags.json) write(jsonLine(delivery));
       else note(`The webhook of run ${delivery.run_id} will be sent again.\n`);
     });
   return webhooks;

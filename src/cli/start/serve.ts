@@ -22,13 +22,7 @@ import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
 import type { RunsLeft, Server } from "../../server/app/compose.ts";
 import type { Development } from "../../server/app/foundation.ts";
 import { exitCodeOf } from "../run-command.ts";
-import {
-  announce,
-  assertPortIsFree,
-  buildBesideDatabase,
-  explainListening,
-  logWarnings,
-} from "./starting.ts";
+import { announce, assertPortIsFree, explainListening, logWarnings } from "./starting.ts";
 import type { InDevelopment } from "./in-development.ts";
 
 interface Opened {
@@ -70,14 +64,10 @@ const open = async (
   const startPostgres = async (): Promise<string> => {
     if (config.databaseUrl !== undefined) {
       const { databaseUrl, databaseDirectUrl = databaseUrl, databaseWaitSeconds: seconds } = config;
-      for (const connectionString of new Set([databaseUrl, databaseDirectUrl]))
-        await awaitDatabase({
-          connectionString,
-          name: databaseName(connectionString),
-          seconds,
-          signal,
-          logger,
-        });
+      for (const connectionString of new Set([databaseUrl, databaseDirectUrl])) {
+        const name = databaseName(connectionString);
+        await awaitDatabase({ connectionString, name, seconds, signal, logger });
+      }
       return config.databaseUrl;
     }
     const { startEmbeddedPostgres } = await import("../../platform/database/embedded/embedded.ts");
@@ -96,17 +86,14 @@ const open = async (
   // The SDK reads its logger only from globalThis, which this process owns. Graphs use it while they load.
   Reflect.set(globalThis, logging.value.SDK_LOGGER, logging.value.createSdkLogger(logger));
   Object.assign(console, logging.value.createLogConsole(logger));
-  const createServer = (): Promise<Server> =>
-    module.value.createServer(config, {
-      connectionString: database.value,
-      logger,
-      endsBlockedProcess: true,
-      environment: process.env,
-      development,
-      signal,
-    });
-  const forMs = config.databaseUrl === undefined ? 0 : config.databaseWaitSeconds * 1_000;
-  opened.server = await buildBesideDatabase(createServer, { forMs, signal, logger });
+  opened.server = await module.value.createServer(config, {
+    connectionString: database.value,
+    logger,
+    endsBlockedProcess: true,
+    environment: process.env,
+    development,
+    signal,
+  });
   return (await opened.server.listen({ readsAhead: true, signal })).address;
 };
 

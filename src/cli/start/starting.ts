@@ -2,7 +2,6 @@ import { unusedDataWarning } from "../../platform/config/options.ts";
 import type { GraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { bannerText, databaseName } from "../banner.ts";
 import type { Server } from "../../server/app/compose.ts";
-import { isPassing, retryPassing, unusableReason } from "../../platform/database/passing-faults.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { createServer as createSocket } from "node:net";
 import type { Config } from "../../platform/config/config.ts";
@@ -36,36 +35,6 @@ export const announce = (listening: Listening): void => {
   );
 };
 
-/** migrate.ts wraps the database's error in one with this text. */
-const isMigrationFailure = (error: unknown): error is Error =>
-  error instanceof Error && error.message.startsWith("Migration ");
-
-interface BuildingOptions {
-  /** No retry starts after this time; 0: one try. */
-  forMs: number;
-  signal: AbortSignal;
-  logger: Logger;
-}
-
-/** Retries if the database dies meanwhile. A failed `build` must close everything it opened. */
-export const buildBesideDatabase = (
-  build: () => Promise<Server>,
-  { forMs, signal, logger }: BuildingOptions,
-): Promise<Server> =>
-  retryPassing(build, {
-    forMs,
-    isWanted: () => !signal.aborted,
-    after: (error) => {
-      const reason = isMigrationFailure(error) ? error.cause : error;
-      if (forMs === 0 || !isPassing(reason)) return false;
-      logger.warn(
-        { reason: unusableReason(reason) },
-        "the database was lost during the start; starting again",
-      );
-      return true;
-    },
-  });
-
 export const explainListening = (error: unknown, { host, port }: Config): unknown => {
   const code = sqlState(error) ?? "";
   if (code === "EADDRINUSE") {
@@ -93,24 +62,12 @@ export const assertPortIsFree = (config: Config): Promise<void> =>
     probe.listen(config.port, config.host, () => probe.close(() => free()));
   });
 
-const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+const OF_HOSTED_SERVER: Readonly<Record<string, string>> = {
   REDIS_URI: "there is no Redis",
   LANGGRAPH_CLOUD_LICENSE_KEY: "there is no license",
   BG_JOB_ISOLATED_LOOPS: "graphs run in processes of their own with --workers",
   HTTP_MAX_REQUEST_BODY_BYTES: "set BODY_LIMIT_MB",
   LANGGRAPH_AES_LEGACY_KEY: "name the key in LANGGRAPH_AES_KEY, behind the new one",
-};
-
-export const environmentWarning = (
-  environment: Readonly<Record<string, string | undefined>>,
-): string | undefined => {
-  const reasons = new Map<string, string[]>();
-  for (const [name, reason] of Object.entries(WITHOUT_EFFECT)) {
-    if ((environment[name] ?? "") !== "") reasons.set(reason, [...(reasons.get(reason) ?? []), name]);
-  }
-  if (reasons.size === 0) return undefined;
-  const parts = [...reasons].map(([reason, names]) => `${names.join(", ")} (${reason})`);
-  return `variables of the hosted server that have no effect here: ${parts.join(", ")}`;
 };
 
 interface Circumstances {
@@ -126,6 +83,11 @@ export const logWarnings = ({ project, config, environment, namesFolder, logger 
   if (project.warning !== undefined) logger.warn(`${file}: ${project.warning}`);
   if (project.forImages.length > 0)
     logger.debug({ keys: project.forImages }, `${file}: keys for building an image, which a server ignores`);
-  const warnings = [environmentWarning(environment), unusedDataWarning(namesFolder, config.databaseUrl)];
-  for (const warning of warnings) if (warning !== undefined) logger.warn(warning);
+  const unused = Object.entries(OF_HOSTED_SERVER)
+    .filter(([name]) => (environment[name] ?? "") !== "")
+    .map(([name, reason]) => `${name} (${reason})`);
+  if (unused.length > 0)
+    logger.warn(`variables of the hosted server that have no effect here: ${unused.join(", ")}`);
+  const unusedData = unusedDataWarning(namesFolder, config.databaseUrl);
+  if (unusedData !== undefined) logger.warn(unusedData);
 };

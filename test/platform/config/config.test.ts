@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { environmentWarning } from "../../../src/cli/start/starting.ts";
 import { assertMayListen, type Config, isExposed, parseConfig } from "../../../src/platform/config/config.ts";
 import { mergeEnvironments } from "../../../src/platform/config/resolve.ts";
 import { flagsIn } from "../../helpers/flags.ts";
@@ -199,28 +198,5 @@ describe("short flags", () => {
       graphConfigFile: "elsewhere.json",
     });
     expect(parse(["-p8200"]).port).toBe(8200);
-  });
-});
-
-describe("the hosted server's environment", () => {
-  test("variables without a meaning here are named in one message, without values", () => {
-    const warning = environmentWarning({
-      REDIS_URI: "redis://me:hunter2@redis",
-      LANGGRAPH_CLOUD_LICENSE_KEY: "hunter2",
-      LANGGRAPH_AES_LEGACY_KEY: "hunter2",
-      BG_JOB_ISOLATED_LOOPS: "hunter2",
-      PORT: "80",
-      MOUNT_PREFIX: "",
-    });
-    expect(warning).toBe(
-      "variables of the hosted server that have no effect here: REDIS_URI (there is no Redis), " +
-        "LANGGRAPH_CLOUD_LICENSE_KEY (there is no license), " +
-        "BG_JOB_ISOLATED_LOOPS (graphs run in processes of their own with --workers), " +
-        "LANGGRAPH_AES_LEGACY_KEY (name the key in LANGGRAPH_AES_KEY, behind the new one)",
-    );
-  });
-
-  test("no message is written without such variables", () => {
-    expect(environmentWarning({ PORT: "80", POSTGRES_URI: "postgres://db/x" })).toBeUndefined();
   });
 });
