@@ -1,7 +1,7 @@
 import type { Visibility } from "../../access/visibility.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import { hashOf, textsOf, type Embedder } from "./embedding.ts";
-import type { FoundItem, ItemSearch, NewItem, StoreRepository } from "./repository.ts";
+import type { ItemSearch, NewItem, StoreRepository } from "./repository.ts";
 import type { TextOfItem, VectorRepository } from "./vectors.ts";
 
 export interface SemanticIndex {
@@ -32,24 +32,8 @@ export interface ItemQuery extends Omit<ItemSearch, "near"> {
   query: string | undefined;
 }
 
-export interface Items {
-  /** Throws `unavailable` if the embedding model fails. */
-  put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void>;
-  /**
-   * With a query and semantic search: indexed items with scores, the most similar first; throws `unavailable`.
-   * Otherwise: the last updated first.
-   */
-  search(visibility: Visibility<"store">, searches: readonly ItemQuery[]): Promise<FoundItem[][]>;
-  /** For clients; see `StoreRepository`. */
-  searchPage(
-    visibility: Visibility<"store">,
-    search: ItemQuery,
-    signal?: AbortSignal,
-  ): Promise<{ items: FoundItem[]; isCut: boolean }>;
-}
-
 /** Calls the embedding model, which is on another server, only outside of transactions. */
-export const createItems = ({ repository, vectors, index, logger }: ItemsOptions): Items => {
+export const createItems = ({ repository, vectors, index, logger }: ItemsOptions) => {
   const logged = new Set<string>();
   /** The hosted service and LangGraph's stores also ignore these fields. */
   const logIgnored = (what: string): void => {
@@ -80,7 +64,8 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
   };
 
   return {
-    async put(visibility, items) {
+    /** Throws `unavailable` if the embedding model fails. */
+    async put(visibility: Visibility<"store">, items: readonly ItemToStore[]): Promise<void> {
       const namesPaths = index === undefined && items.some((item) => Array.isArray(item.index));
       if (namesPaths) logIgnored("an item of the store has an 'index' with paths");
       if (vectors === undefined) return await repository.put(visibility, items);
@@ -108,11 +93,19 @@ export const createItems = ({ repository, vectors, index, logger }: ItemsOptions
       await vectors.put(visibility, items, textsOfItems, await vectorsOf(texts), embed);
     },
 
-    search: async (visibility, searches) => await repository.search(visibility, await withVectors(searches)),
+    /**
+     * With a query and semantic search: indexed items with scores, the most similar first; throws `unavailable`.
+     * Otherwise: the last updated first.
+     */
+    search: async (visibility: Visibility<"store">, searches: readonly ItemQuery[]) =>
+      await repository.search(visibility, await withVectors(searches)),
 
-    async searchPage(visibility, search, signal) {
+    /** For clients; see `StoreRepository`. */
+    async searchPage(visibility: Visibility<"store">, search: ItemQuery, signal?: AbortSignal) {
       const [prepared = search] = await withVectors([search]);
       return await repository.searchPage(visibility, prepared, signal);
     },
   };
 };
+
+export type Items = ReturnType<typeof createItems>;

@@ -18,19 +18,12 @@ import {
   type FilterCondition,
 } from "./statements.ts";
 
-interface StoredItem extends Pick<StoreItemRow, "namespace" | "key" | "value" | "created_at" | "updated_at"> {
-  /** Undefined: never expires. */
-  expiry?: ItemExpiry;
-}
-
-interface ItemExpiry {
-  /** Minutes without a read or write. */
-  ttlMinutes: number;
-  /** The expiry before this read, which may move it. */
-  expiresAt: Date;
-}
-
-export interface FoundItem extends StoredItem {
+export interface FoundItem extends Pick<
+  StoreItemRow,
+  "namespace" | "key" | "value" | "created_at" | "updated_at"
+> {
+  /** Minutes without a read or write, and the expiry before this read, which may move it. Undefined: never expires. */
+  expiry?: { ttlMinutes: number; expiresAt: Date };
   /** Cosine similarity, at most 1; only of a semantic search. */
   score?: number;
 }
@@ -42,16 +35,15 @@ interface FoundRow extends Omit<FoundItem, "expiry"> {
   expires_at: Date | null;
 }
 
-const itemOf = (row: FoundRow): StoredItem => {
-  const { namespace, key, value, created_at, updated_at, ttl_minutes, expires_at } = row;
-  const item = { namespace, key, value, created_at, updated_at };
-  return ttl_minutes === null || expires_at === null
-    ? item
-    : { ...item, expiry: { ttlMinutes: ttl_minutes, expiresAt: expires_at } };
+const foundItemOf = (row: FoundRow): FoundItem => {
+  const { namespace, key, value, created_at, updated_at, ttl_minutes, expires_at, score } = row;
+  return {
+    ...{ namespace, key, value, created_at, updated_at },
+    ...(ttl_minutes !== null &&
+      expires_at !== null && { expiry: { ttlMinutes: ttl_minutes, expiresAt: expires_at } }),
+    ...(score !== undefined && { score }),
+  };
 };
-
-const foundItemOf = (row: FoundRow): FoundItem =>
-  row.score === undefined ? itemOf(row) : { ...itemOf(row), score: row.score };
 
 export interface NewItem extends ItemAddress {
   /** PostgreSQL must be able to store it. */
@@ -92,37 +84,6 @@ export interface NamespaceSearch {
   maxDepth: number | undefined;
   limit: number;
   offset: number;
-}
-
-/** The visibility's condition applies to the item: see `filterable`. */
-export interface StoreRepository {
-  /** In the order of the addresses. */
-  get(visibility: Visibility<"store">, reads: readonly ItemRead[]): Promise<(StoredItem | undefined)[]>;
-  /** The nearest first, or the last updated first. */
-  search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]>;
-  /**
-   * A bounded read (platform/database/bounded-reads.ts). `isCut`: the page ended early, because it would grow too
-   * large.
-   */
-  searchPage(
-    visibility: Visibility<"store">,
-    search: ItemSearch,
-    signal?: AbortSignal,
-  ): Promise<{ items: FoundItem[]; isCut: boolean }>;
-  /** Addresses must be unique. Throws `forbidden` if the filter excludes a new or a replaced item. */
-  put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void>;
-  /** Missing items are no error. */
-  delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void>;
-  /** In byte order of their labels. */
-  listNamespaces(visibility: Visibility<"store">, query: NamespaceSearch): Promise<string[][]>;
-  /** `listNamespaces` as a bounded read. */
-  listNamespacesFor(
-    visibility: Visibility<"store">,
-    query: NamespaceSearch,
-    signal: AbortSignal | undefined,
-  ): Promise<string[][]>;
-  /** Deletes the longest expired items first; returns their number. */
-  deleteExpired(visibility: Visibility<"store">, limit: number): Promise<number>;
 }
 
 /** The largest integer of SQL. */
@@ -186,106 +147,145 @@ const wantedOf = ({ namespacePrefix, conditions, limit, offset, near }: ItemSear
 
 const placeOf = ({ upper }: ReturnType<typeof wantedOf>) => (upper === null ? "everywhere" : "inRange");
 
+/** The filter of `Auth` applies to the item and its address: see `filterable`. */
+const filtersOf = ({ encryption }: Queryable, visibility: Visibility<"store">) => ({
+  visible: visibility.on(filterable("item", encryption.isOn)),
+  allowed: visibility.on(filterable("wanted", encryption.isOn)),
+});
+
+/** Addresses must be unique. Throws `forbidden` if the filter excludes a new or a replaced item. */
+export const putItems = async (
+  database: Queryable,
+  visibility: Visibility<"store">,
+  items: readonly NewItem[],
+): Promise<void> => {
+  if (items.length === 0) return;
+  const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
+    const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
+    const value = database.encryption.stored("store_items", "value", valueJson, { namespace, key });
+    return `${address.slice(0, -1)},"value":${value}}`;
+  });
+  const operations = `[${rows.join(",")}]`;
+  const stored = await PUT_ITEMS.query(database, { operations, ...filtersOf(database, visibility) });
+  if (stored.length < items.length) throw forbidden("You may not store this item here.");
+};
+
 /**
  * Methods take lists, because LangGraph passes all operations of a tick at once. A list is one JSON parameter, so one
  * prepared statement serves any length.
  */
-export const createStoreRepository = (database: Queryable, reads: BoundedReads): StoreRepository => {
-  const { encryption } = database;
-  const itemFilter = filterable("item", encryption.isOn);
-  const wantedFilter = filterable("wanted", encryption.isOn);
-  const assertUnfiltered = ({ conditions }: ItemSearch): void => {
-    if (!encryption.isOn || conditions.length === 0) return;
-    throw invalid("'filter': the values of items are encrypted, so nothing can be found by them.");
-  };
+export class StoreRepository {
+  readonly #database: Queryable & BoundedReads;
 
-  const refreshExpiry = async (rows: readonly FoundRow[], refreshes: (ordinal: number) => boolean) => {
+  constructor(database: Queryable & BoundedReads) {
+    this.#database = database;
+  }
+
+  #visible(visibility: Visibility<"store">): Fragment {
+    return filtersOf(this.#database, visibility).visible;
+  }
+
+  #assertUnfiltered({ conditions }: ItemSearch): void {
+    if (!this.#database.encryption.isOn || conditions.length === 0) return;
+    throw invalid("'filter': the values of items are encrypted, so nothing can be found by them.");
+  }
+
+  async #refreshExpiry(
+    rows: readonly FoundRow[],
+    refreshes: (ordinal: number) => boolean | undefined,
+  ): Promise<void> {
     const addresses = rows
       .filter(({ expires_at, ordinal }) => expires_at !== null && refreshes(ordinal))
       .map(({ namespace, key }) => ({ namespace, key }));
-    if (addresses.length > 0) await REFRESH_EXPIRY.query(database, { operations: JSON.stringify(addresses) });
-  };
+    if (addresses.length > 0)
+      await REFRESH_EXPIRY.query(this.#database, { operations: JSON.stringify(addresses) });
+  }
 
-  return {
-    async get(visibility, reads) {
-      const items: (StoredItem | undefined)[] = reads.map(() => undefined);
-      if (reads.length === 0) return items;
-      const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
-      const source = { operations: JSON.stringify(wanted), visible: visibility.on(itemFilter) };
-      const rows = await GET_ITEMS.query<FoundRow>(database, source);
-      for (const row of rows) items[row.ordinal] = itemOf(encryption.decrypted("store_items", row));
-      await refreshExpiry(rows, (ordinal) => reads[ordinal]!.refreshTtl);
-      return items;
-    },
+  /** In the order of the addresses. */
+  async get(visibility: Visibility<"store">, reads: readonly ItemRead[]): Promise<(FoundItem | undefined)[]> {
+    const items: (FoundItem | undefined)[] = reads.map(() => undefined);
+    if (reads.length === 0) return items;
+    const wanted = reads.map(({ namespace, key }, ordinal) => ({ ordinal, namespace, key }));
+    const source = { operations: JSON.stringify(wanted), visible: this.#visible(visibility) };
+    const rows = await GET_ITEMS.query<FoundRow>(this.#database, source);
+    for (const row of this.#database.encryption.decryptedRows("store_items", rows))
+      items[row.ordinal] = foundItemOf(row);
+    await this.#refreshExpiry(rows, (ordinal) => reads[ordinal]?.refreshTtl);
+    return items;
+  }
 
-    async search(visibility, searches) {
-      const found: FoundItem[][] = searches.map(() => []);
-      searches.forEach(assertUnfiltered);
-      const wanted = searches.map(wantedOf);
-      const run = async (asked: typeof SEARCH.inRange.items, group: typeof wanted): Promise<void> => {
-        if (group.length === 0) return;
-        const source = { operations: JSON.stringify(group), visible: visibility.on(itemFilter) };
-        const rows = await asked.query<FoundRow>(database, source);
-        for (const row of rows)
-          found[row.ordinal]!.push(foundItemOf(encryption.decrypted("store_items", row)));
-        await refreshExpiry(rows, (ordinal) => searches[ordinal]!.refreshTtl);
-      };
-      for (const place of ["inRange", "everywhere"] as const) {
-        const group = wanted.filter((one) => placeOf(one) === place);
-        await run(
-          SEARCH[place].items,
-          group.filter(({ query }) => query === undefined),
-        );
-        for (const one of group.filter(({ query }) => query !== undefined)) {
-          await run(SEARCH_BY_MEANING[place].items, [one]);
-        }
-      }
-      return found;
-    },
+  /** The nearest first, or the last updated first. */
+  async search(visibility: Visibility<"store">, searches: readonly ItemSearch[]): Promise<FoundItem[][]> {
+    const found: FoundItem[][] = searches.map(() => []);
+    for (const search of searches) this.#assertUnfiltered(search);
+    const wanted = searches.map(wantedOf);
+    const run = async (asked: typeof SEARCH.inRange.items, group: typeof wanted): Promise<void> => {
+      if (group.length === 0) return;
+      const source = { operations: JSON.stringify(group), visible: this.#visible(visibility) };
+      const rows = await asked.query<FoundRow>(this.#database, source);
+      for (const row of this.#database.encryption.decryptedRows("store_items", rows))
+        found[row.ordinal]!.push(foundItemOf(row));
+      await this.#refreshExpiry(rows, (ordinal) => searches[ordinal]?.refreshTtl);
+    };
+    for (const place of ["inRange", "everywhere"] as const) {
+      const group = wanted.filter((one) => placeOf(one) === place);
+      await run(
+        SEARCH[place].items,
+        group.filter(({ query }) => query === undefined),
+      );
+      for (const one of group.filter(({ query }) => query !== undefined))
+        await run(SEARCH_BY_MEANING[place].items, [one]);
+    }
+    return found;
+  }
 
-    async searchPage(visibility, search, signal) {
-      assertUnfiltered(search);
-      const wanted = wantedOf(search, 0);
-      const { page } = (wanted.query === undefined ? SEARCH : SEARCH_BY_MEANING)[placeOf(wanted)];
-      const source = { operations: JSON.stringify([wanted]), visible: visibility.on(itemFilter) };
-      const { text, values } = page.compile(source);
-      const rows = await reads.boundedRead<FoundRow & PageColumns>(text, values, signal);
-      await refreshExpiry(rows, () => search.refreshTtl);
-      const items = encryption.decryptedRows("store_items", rows).map(foundItemOf);
-      return { items, isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
-    },
+  /**
+   * A bounded read (platform/database/bounded-reads.ts). `isCut`: the page ended early, because it would grow too
+   * large.
+   */
+  async searchPage(
+    visibility: Visibility<"store">,
+    search: ItemSearch,
+    signal?: AbortSignal,
+  ): Promise<{ items: FoundItem[]; isCut: boolean }> {
+    this.#assertUnfiltered(search);
+    const wanted = wantedOf(search, 0);
+    const { page } = (wanted.query === undefined ? SEARCH : SEARCH_BY_MEANING)[placeOf(wanted)];
+    const source = { operations: JSON.stringify([wanted]), visible: this.#visible(visibility) };
+    const { text, values } = page.compile(source);
+    const rows = await this.#database.boundedRead<FoundRow & PageColumns>(text, values, signal);
+    await this.#refreshExpiry(rows, () => search.refreshTtl);
+    const items = this.#database.encryption.decryptedRows("store_items", rows).map(foundItemOf);
+    return { items, isCut: rows.length < Number(rows[0]?.page_rows ?? 0) };
+  }
 
-    async put(visibility, items) {
-      if (items.length === 0) return;
-      const rows = items.map(({ namespace, key, valueJson, ttlMinutes }) => {
-        const address = JSON.stringify({ namespace, key, ttl_minutes: ttlMinutes ?? null });
-        const value = encryption.stored("store_items", "value", valueJson, { namespace, key });
-        return `${address.slice(0, -1)},"value":${value}}`;
-      });
-      const stored = await PUT_ITEMS.query(database, {
-        operations: `[${rows.join(",")}]`,
-        visible: visibility.on(itemFilter),
-        allowed: visibility.on(wantedFilter),
-      });
-      if (stored.length < items.length) throw forbidden("You may not store this item here.");
-    },
+  put(visibility: Visibility<"store">, items: readonly NewItem[]): Promise<void> {
+    return putItems(this.#database, visibility, items);
+  }
 
-    async delete(visibility, addresses) {
-      if (addresses.length === 0) return;
-      const operations = JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })));
-      await DELETE_ITEMS.query(database, { operations, visible: visibility.on(itemFilter) });
-    },
+  /** Missing items are no error. */
+  async delete(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<void> {
+    if (addresses.length === 0) return;
+    const operations = JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })));
+    await DELETE_ITEMS.query(this.#database, { operations, visible: this.#visible(visibility) });
+  }
 
-    listNamespaces: (visibility, search) => findNamespaces(database, visibility.on(itemFilter), search),
-    listNamespacesFor: (visibility, search, signal) =>
-      findNamespaces(
-        { query: (text, values) => reads.boundedRead(text, values, signal) },
-        visibility.on(itemFilter),
-        search,
-      ),
+  /** In byte order of their labels. With `bounded`, a bounded read. */
+  async listNamespaces(
+    visibility: Visibility<"store">,
+    search: NamespaceSearch,
+    bounded?: { signal: AbortSignal | undefined },
+  ): Promise<string[][]> {
+    const database = this.#database;
+    const reads: Pick<Queryable, "query"> =
+      bounded === undefined
+        ? database
+        : { query: (text, values) => database.boundedRead(text, values, bounded.signal) };
+    return await findNamespaces(reads, this.#visible(visibility), search);
+  }
 
-    async deleteExpired(_visibility, limit) {
-      return (await DELETE_EXPIRED.query(database, { limit })).length;
-    },
-  };
-};
+  /** Deletes the longest expired items first; returns their number. */
+  async deleteExpired(_visibility: Visibility<"store">, limit: number): Promise<number> {
+    return (await DELETE_EXPIRED.query(this.#database, { limit })).length;
+  }
+}

@@ -29,26 +29,6 @@ interface StoreServiceOptions {
   expiry: StoreExpiry;
 }
 
-interface ItemPage {
-  items: ItemRecord[];
-  /** Undefined unless the page was cut. */
-  next: number | undefined;
-}
-
-export interface StoreService {
-  /** `index` is ignored without semantic search. Throws `unavailable` if the texts can't be embedded. */
-  put(caller: Caller, request: ItemPut): Promise<void>;
-  get(caller: Caller, request: ItemGet): Promise<ItemRecord | undefined>;
-  delete(caller: Caller, request: ItemDelete): Promise<void>;
-  /**
-   * The last updated first, or the most similar to `query`. Throws `invalid` for an unknown operator, `unavailable` if
-   * the query can't be embedded.
-   */
-  search(caller: Caller, request: ItemSearchRequest, signal?: AbortSignal): Promise<ItemPage>;
-  listNamespaces(caller: Caller, request: NamespacesRequest, signal?: AbortSignal): Promise<string[][]>;
-  deleteExpired(caller: Caller, limit: number): Promise<number>;
-}
-
 const recordOf = (item: FoundItem): ItemRecord => ({
   namespace: item.namespace,
   key: item.key,
@@ -75,13 +55,9 @@ const granted = <Value extends { namespace: string[]; key?: string }>({
   return value;
 };
 
-export const createStoreService = ({
-  repository,
-  authorize,
-  items,
-  expiry,
-}: StoreServiceOptions): StoreService => ({
-  async put(caller, { index, ttl, ...asked }) {
+export const createStoreService = ({ repository, authorize, items, expiry }: StoreServiceOptions) => ({
+  /** `index` is ignored without semantic search. Throws `unavailable` if the texts can't be embedded. */
+  async put(caller: Caller, { index, ttl, ...asked }: ItemPut): Promise<void> {
     const visibility = await authorize(caller, "store", "put", asked);
     const { namespace, key, value } = granted(visibility);
     const ttlMinutes = ttl === null ? undefined : (ttl ?? expiry.defaultMinutes);
@@ -91,7 +67,7 @@ export const createStoreService = ({
     ]);
   },
 
-  async get(caller, { refresh_ttl, ...asked }) {
+  async get(caller: Caller, { refresh_ttl, ...asked }: ItemGet): Promise<ItemRecord | undefined> {
     const visibility = await authorize(caller, "store", "get", asked);
     const { namespace, key } = granted(visibility);
     const refreshTtl = refresh_ttl ?? expiry.refreshOnRead;
@@ -99,13 +75,21 @@ export const createStoreService = ({
     return item === undefined ? undefined : recordOf(item);
   },
 
-  async delete(caller, { namespace: asked = [], key: askedKey }) {
+  async delete(caller: Caller, { namespace: asked = [], key: askedKey }: ItemDelete): Promise<void> {
     const visibility = await authorize(caller, "store", "delete", { namespace: asked, key: askedKey });
     const { namespace, key } = granted(visibility);
     await repository.delete(visibility, [{ namespace, key }]);
   },
 
-  async search(caller, { namespace_prefix: prefix = [], filter, limit, offset, query, refresh_ttl }, signal) {
+  /**
+   * The last updated first, or the most similar to `query`. `next` is undefined unless the page was cut. Throws
+   * `invalid` for an unknown operator, `unavailable` if the query can't be embedded.
+   */
+  async search(
+    caller: Caller,
+    { namespace_prefix: prefix = [], filter, limit, offset, query, refresh_ttl }: ItemSearchRequest,
+    signal?: AbortSignal,
+  ): Promise<{ items: ItemRecord[]; next: number | undefined }> {
     const asked = { namespace: prefix, filter, limit, offset, query };
     const visibility = await authorize(caller, "store", "search", asked);
     const namespacePrefix = granted(visibility).namespace;
@@ -117,10 +101,10 @@ export const createStoreService = ({
   },
 
   async listNamespaces(
-    caller,
-    { prefix: asked = [], suffix: askedSuffix, max_depth: maxDepth, limit, offset },
-    signal,
-  ) {
+    caller: Caller,
+    { prefix: asked = [], suffix: askedSuffix, max_depth: maxDepth, limit, offset }: NamespacesRequest,
+    signal?: AbortSignal,
+  ): Promise<string[][]> {
     const visibility = await authorize(caller, "store", "list_namespaces", {
       ...{ namespace: asked, suffix: askedSuffix, max_depth: maxDepth, limit, offset },
     });
@@ -128,13 +112,15 @@ export const createStoreService = ({
     const matches: NamespaceMatch[] = [];
     if (prefix.length > 0) matches.push({ matchType: "prefix", path: prefix });
     if (suffix !== undefined) matches.push({ matchType: "suffix", path: suffix });
-    return await repository.listNamespacesFor(visibility, { matches, maxDepth, limit, offset }, signal);
+    return await repository.listNamespaces(visibility, { matches, maxDepth, limit, offset }, { signal });
   },
 
-  async deleteExpired(caller, limit) {
+  async deleteExpired(caller: Caller, limit: number): Promise<number> {
     return await repository.deleteExpired(await authorize(caller, "store", "delete", EXPIRED), limit);
   },
 });
+
+export type StoreService = ReturnType<typeof createStoreService>;
 
 /** Frequent, small sweeps stay short beside live traffic. */
 const SWEEP_MS = 10_000;

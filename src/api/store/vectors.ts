@@ -2,7 +2,7 @@ import { statement } from "../../platform/database/statement.ts";
 import type { Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import type { ItemAddress } from "./schemas.ts";
-import { createStoreRepository, type NewItem } from "./repository.ts";
+import { putItems, type NewItem } from "./repository.ts";
 import { sqlState, StartError } from "../../platform/domain/errors.ts";
 
 /** Raw SQL for the lists, CTEs and pgvector's type. The table exists only where semantic search was configured. */
@@ -56,41 +56,39 @@ export interface TextOfItem extends ItemAddress {
   hash: string;
 }
 
-export interface VectorRepository {
-  knownTexts(visibility: Visibility<"store">, addresses: readonly ItemAddress[]): Promise<TextOfItem[]>;
-  /**
-   * Stores items like `StoreRepository.put`, and makes `texts` their only indexed texts. Returns false and stores
-   * nothing if the database and `vectors` lack a text's vector.
-   * @param vectors by hash, in pgvector's text form
-   * @param embeddedBy the model
-   */
-  put(
-    visibility: Visibility<"store">,
-    items: readonly NewItem[],
-    texts: readonly TextOfItem[],
-    vectors: ReadonlyMap<string, string>,
-    embeddedBy: string,
-  ): Promise<boolean>;
-}
-
 /** Rolls the transaction back. */
 class VectorMissing extends Error {}
 
 const addressJson = (addresses: readonly ItemAddress[]): string =>
   JSON.stringify(addresses.map(({ namespace, key }) => ({ namespace, key })));
 
-export const createVectorRepository = (database: Database): VectorRepository => ({
-  async knownTexts(_visibility, addresses) {
+export const createVectorRepository = (database: Database) => ({
+  async knownTexts(
+    _visibility: Visibility<"store">,
+    addresses: readonly ItemAddress[],
+  ): Promise<TextOfItem[]> {
     if (addresses.length === 0) return [];
     return await KNOWN_TEXTS.query<TextOfItem>(database, { addresses: addressJson(addresses) });
   },
 
-  async put(visibility, items, texts, vectors, embeddedBy) {
+  /**
+   * Stores items like `StoreRepository.put`, and makes `texts` their only indexed texts. Returns false and stores
+   * nothing if the database and `vectors` lack a text's vector.
+   * @param vectors by hash, in pgvector's text form
+   * @param embeddedBy the model
+   */
+  async put(
+    visibility: Visibility<"store">,
+    items: readonly NewItem[],
+    texts: readonly TextOfItem[],
+    vectors: ReadonlyMap<string, string>,
+    embeddedBy: string,
+  ): Promise<boolean> {
     if (items.length === 0) return true;
     try {
       await database.transaction(async (transaction) => {
         // The put locks the items and so their vectors.
-        await createStoreRepository(transaction, database).put(visibility, items);
+        await putItems(transaction, visibility, items);
         const missing = await FORGET_OTHER_TEXTS.query<TextOfItem>(transaction, {
           addresses: addressJson(items),
           texts: JSON.stringify(texts),
@@ -110,6 +108,8 @@ export const createVectorRepository = (database: Database): VectorRepository => 
     }
   },
 });
+
+export type VectorRepository = ReturnType<typeof createVectorRepository>;
 
 /** Lets one of several starting replicas create the table. */
 const VECTOR_TABLE_LOCK = 7_448_120_265;

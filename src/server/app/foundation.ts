@@ -26,7 +26,7 @@ import { readGraphConfig, type GraphEntry } from "../../graphs/project/langgraph
 import type { StoreIndexConfig } from "../../graphs/project/store-embedding.ts";
 import { webhooksBehind } from "../../graphs/project/webhooks.ts";
 import { PostgresStore } from "../../api/store/postgres-store.ts";
-import { createStoreRepository } from "../../api/store/repository.ts";
+import { StoreRepository } from "../../api/store/repository.ts";
 import { openItems } from "../../api/store/semantic-search.ts";
 import { createStoreService } from "../../api/store/service.ts";
 import { openAccess } from "./auth.ts";
@@ -135,7 +135,7 @@ export const openFoundation = async (config: Config, parts: ServerParts, lifecyc
   );
 
   assertNoVectors(database, storeIndex);
-  const repository = createStoreRepository(database, database);
+  const repository = new StoreRepository(database);
   const items = await openItems({ database, repository, index: storeIndex, logger });
   const storeParts = { repository, authorize, items, expiry: storeExpiry };
   const telemetry = isTelemetryOn() ? { contents: environment[CAPTURES_CONTENTS] === "true" } : undefined;

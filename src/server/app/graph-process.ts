@@ -23,7 +23,7 @@ import { activeTraceIds } from "../../platform/telemetry/telemetry.ts";
 import { GraphLoadError, readGraphConfig } from "../../graphs/project/langgraph-json.ts";
 import { createRunRepository } from "../../api/runs/repository.ts";
 import { PostgresStore } from "../../api/store/postgres-store.ts";
-import { createStoreRepository } from "../../api/store/repository.ts";
+import { StoreRepository } from "../../api/store/repository.ts";
 import { openItems } from "../../api/store/semantic-search.ts";
 
 /** The main process reads the log from this pipe, apart from what graphs print. */
@@ -88,7 +88,7 @@ const open = async ({ setup }: Extract<ToGraphProcess, { kind: "setup" }>) => {
     logger,
   });
   const { storeExpiry, storeIndex } = await readGraphConfig(graphConfigFile, projectKeys);
-  const repository = createStoreRepository(database, database);
+  const repository = new StoreRepository(database);
   const items = await openItems({ database, repository, index: storeIndex, logger });
   const authorize = createAuthorize();
   const visibility = await authorize(THE_SERVER, "store", "search", { namespace: [] });

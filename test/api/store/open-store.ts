@@ -3,7 +3,7 @@ import { openDatabase, type Database } from "../../../src/platform/database/data
 import { DEFAULT_EXPIRY, type StoreExpiry } from "../../../src/graphs/project/expiry.ts";
 import { createItems, type Items } from "../../../src/api/store/items.ts";
 import { PostgresStore } from "../../../src/api/store/postgres-store.ts";
-import { createStoreRepository, type StoreRepository } from "../../../src/api/store/repository.ts";
+import { StoreRepository } from "../../../src/api/store/repository.ts";
 import { createStoreService, type StoreService } from "../../../src/api/store/service.ts";
 import { freshDatabase } from "../../helpers/database.ts";
 import { authorize, EVERY_ITEM } from "../../helpers/access.ts";
@@ -31,7 +31,7 @@ export const openStore = async (expiry: StoreExpiry = DEFAULT_EXPIRY): Promise<O
     preparedStatements: true,
     logger,
   });
-  const repository = createStoreRepository(database, database);
+  const repository = new StoreRepository(database);
   const items = createItems({ repository, logger });
   return {
     database,

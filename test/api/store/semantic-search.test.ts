@@ -7,7 +7,7 @@ import { createEmbedder, type EmbeddingModel } from "../../../src/api/store/embe
 import { DEFAULT_EXPIRY } from "../../../src/graphs/project/expiry.ts";
 import { createItems } from "../../../src/api/store/items.ts";
 import { PostgresStore } from "../../../src/api/store/postgres-store.ts";
-import { createStoreRepository } from "../../../src/api/store/repository.ts";
+import { StoreRepository } from "../../../src/api/store/repository.ts";
 import { openItems } from "../../../src/api/store/semantic-search.ts";
 import { createStoreService, type StoreService } from "../../../src/api/store/service.ts";
 import { createVectorRepository, prepareVectorTable } from "../../../src/api/store/vectors.ts";
@@ -74,7 +74,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
     store: PostgresStore;
   }
   const openWith = (own: Partial<EmbeddingModel> = {}, embed = "test:model"): Open => {
-    const repository = createStoreRepository(database, database);
+    const repository = new StoreRepository(database);
     const embedder = createEmbedder({ ...model, ...own }, DIMS);
     const items = createItems({
       repository,
@@ -323,7 +323,7 @@ describe.runIf(source !== undefined)("semantic search with pgvector", () => {
   it("removes the vectors of items stored while no semantic search is configured", async () => {
     await put("k", { text: "tea" });
     await put("other", { text: "tea" });
-    const repository = createStoreRepository(database, database);
+    const repository = new StoreRepository(database);
     const items = await openItems({ database, repository, index: undefined, logger });
     const store = new PostgresStore({ visibility: EVERY_ITEM, repository, items, expiry: DEFAULT_EXPIRY });
     await store.put(["n"], "k", { text: "coffee" });
