@@ -31,14 +31,11 @@ interface EventValues {
     thread_ids?: readonly string[] | undefined;
     run_id?: string | undefined;
   };
-  "threads:search": {
+  "threads:search": Search & {
     thread_id?: string | undefined;
     ids?: readonly string[] | undefined;
     status?: string | undefined;
-    metadata?: unknown;
     values?: unknown;
-    limit?: number | undefined;
-    offset?: number | undefined;
   };
   "threads:create_run": {
     thread_id?: string | undefined;
@@ -64,12 +61,7 @@ interface EventValues {
     version?: number | undefined;
   };
   "assistants:delete": { assistant_id: string };
-  "assistants:search": {
-    graph_id?: string | undefined;
-    metadata?: unknown;
-    limit?: number | undefined;
-    offset?: number | undefined;
-  };
+  "assistants:search": Search & { graph_id?: string | undefined };
   "crons:create": CronFields & {
     cron_id: string;
     schedule: string;
@@ -80,31 +72,26 @@ interface EventValues {
   "crons:read": { cron_id: string };
   "crons:update": CronFields & { cron_id: string; schedule?: string | undefined };
   "crons:delete": { cron_id: string };
-  "crons:search": {
-    assistant_id?: string | undefined;
-    thread_id?: string | undefined;
-    metadata?: unknown;
-    limit?: number | undefined;
-    offset?: number | undefined;
-  };
+  "crons:search": Search & { assistant_id?: string | undefined; thread_id?: string | undefined };
   "store:put": { namespace: string[]; key: string; value: JsonObject };
   "store:get": { namespace: string[]; key: string };
-  "store:search": {
-    namespace: string[];
-    filter?: unknown;
-    limit?: number | undefined;
-    offset?: number | undefined;
-    query?: string | undefined;
-  };
-  "store:list_namespaces": {
-    /** The prefix of the namespaces. */
+  "store:search": Page & { namespace: string[]; filter?: unknown; query?: string | undefined };
+  /** `namespace`: the prefix of the namespaces. */
+  "store:list_namespaces": Page & {
     namespace: string[];
     suffix?: string[] | undefined;
     max_depth?: number | undefined;
-    limit?: number | undefined;
-    offset?: number | undefined;
   };
   "store:delete": { namespace: string[]; key: string };
+}
+
+interface Page {
+  limit?: number | undefined;
+  offset?: number | undefined;
+}
+
+interface Search extends Page {
+  metadata?: unknown;
 }
 
 /** A thread's expiry as clients send it; `ttl` in minutes. The SDK's types lack it. */
@@ -133,18 +120,15 @@ export type ValueOf<R extends Resource, A extends Actions[R]> = `${R}:${A}` exte
   ? EventValues[`${R}:${A}`]
   : never;
 
+const RECORD_ACTIONS = ["create", "read", "update", "delete", "search"] as const;
+const STORE_ACTIONS = ["put", "get", "search", "list_namespaces", "delete"] as const;
+
 /** In the order of log messages and documents. */
 export const EVENTS: readonly AuthEvent[] = [
-  ...(["create", "read", "update", "delete", "search", "create_run"] as const).map(
-    (action) => `threads:${action}` as const,
-  ),
-  ...(["create", "read", "update", "delete", "search"] as const).map(
-    (action) => `assistants:${action}` as const,
-  ),
-  ...(["create", "read", "update", "delete", "search"] as const).map((action) => `crons:${action}` as const),
-  ...(["put", "get", "search", "list_namespaces", "delete"] as const).map(
-    (action) => `store:${action}` as const,
-  ),
+  ...[...RECORD_ACTIONS, "create_run" as const].map((action) => `threads:${action}` as const),
+  ...RECORD_ACTIONS.map((action) => `assistants:${action}` as const),
+  ...RECORD_ACTIONS.map((action) => `crons:${action}` as const),
+  ...STORE_ACTIONS.map((action) => `store:${action}` as const),
 ];
 
 const fields = {
@@ -193,10 +177,10 @@ export const RETURNED: Partial<Record<AuthEvent, z.ZodType>> = {
  * Read filters also apply to `update`, `create` with `do_nothing` and `create_run`, because they return stored data.
  */
 export interface Actions {
-  assistants: "create" | "read" | "update" | "delete" | "search";
-  threads: "create" | "read" | "update" | "delete" | "search" | "create_run";
-  crons: "create" | "read" | "update" | "delete" | "search";
-  store: "put" | "get" | "search" | "list_namespaces" | "delete";
+  assistants: (typeof RECORD_ACTIONS)[number];
+  threads: (typeof RECORD_ACTIONS)[number] | "create_run";
+  crons: (typeof RECORD_ACTIONS)[number];
+  store: (typeof STORE_ACTIONS)[number];
 }
 
 export type Resource = keyof Actions;

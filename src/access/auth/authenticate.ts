@@ -75,18 +75,10 @@ export interface CallerCacheOptions {
   maxSize: number;
 }
 
-interface KnownCallers {
-  /** Undefined if the request has none of the headers. */
-  keyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined;
-  find(key: string): UserCaller | undefined;
-  add(key: string, caller: UserCaller): void;
-  remove(key: string): void;
-}
-
 export const createKnownCallers = (
   { headers: names, ttlSeconds, maxSize }: CallerCacheOptions,
   now: () => number = () => performance.now(),
-): KnownCallers => {
+) => {
   const known = new LRUCache<string, UserCaller>({
     max: maxSize,
     // The library refuses fractions.
@@ -95,17 +87,19 @@ export const createKnownCallers = (
     perf: { now },
   });
   return {
-    keyOf(headers) {
+    /** Undefined if the request has none of the headers. */
+    keyOf(headers: AccessRequest["headers"]): string | undefined {
       const values = names.map((name) => (Object.hasOwn(headers, name) ? headers[name] : undefined) ?? null);
       if (values.every((value) => value === null)) return undefined;
       return createHash("sha256").update(JSON.stringify(values)).digest("base64");
     },
-
-    find: (key) => known.get(key),
-    add: (key, caller) => void known.set(key, caller),
-    remove: (key) => void known.delete(key),
+    find: (key: string): UserCaller | undefined => known.get(key),
+    add: (key: string, caller: UserCaller): void => void known.set(key, caller),
+    remove: (key: string): void => void known.delete(key),
   };
 };
+
+const PATH_AT_MOST = 500;
 
 /** The hosted service's identity for Studio, which the SDK's `isStudioUser` recognizes. */
 const STUDIO_USER = userOf({ identity: "langgraph-studio-user", kind: "StudioUser" });
@@ -144,11 +138,12 @@ export const createUserAuthentication = (
 ): ((request: AccessRequest) => UserCaller | Promise<UserCaller>) => {
   const { handlers, letsStudioIn, logger, handlerSeconds = HANDLER_SECONDS } = options;
   const known = options.cache === undefined ? undefined : createKnownCallers(options.cache);
-  const logThrown = createThrottledLog(
-    logger,
-    "'authenticate' threw an error that is no HTTPException; the request was answered 401",
-  );
-  const ignore = createThrottledLog(logger, "'authenticate' returned no user; the request was answered 401");
+  /** A client's failed logins are limited (http/limits/failed-logins.ts). */
+  const log = (error: unknown, { method, url }: AccessRequest, what: string): void => {
+    // Without the query, which may hold a token.
+    const path = boundedText(url.split("?")[0] ?? "", PATH_AT_MOST);
+    logger.warn({ err: error, method, path }, `'authenticate' ${what}; the request was answered 401`);
+  };
 
   const ask = async (request: AccessRequest): Promise<UserCaller> => {
     const { callerGone } = request;
@@ -160,13 +155,13 @@ export const createUserAuthentication = (
     } catch (error) {
       if (gone?.aborted) throw error;
       if (error instanceof NoIdentityError) {
-        ignore(error, request);
+        log(error, request, "returned no user");
         throw notAuthenticated();
       }
       if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
       const refusal = refusalIn(error);
       if (refusal !== undefined) throw refusal;
-      logThrown(markedOfGraph(error), request);
+      log(markedOfGraph(error), request, "threw an error that is no HTTPException");
       throw new UnexplainedRefusal(error);
     }
   };
@@ -188,29 +183,5 @@ export const createUserAuthentication = (
         throw error;
       },
     );
-  };
-};
-
-/** Unauthenticated clients can make the handler throw at any rate. */
-const LOG_EVERY_MS = 10_000;
-const PATH_AT_MOST = 500;
-
-const createThrottledLog = (logger: Logger, message: string) => {
-  let loggedAt = Number.NEGATIVE_INFINITY;
-  let suppressed = 0;
-  return (error: unknown, { method, url }: AccessRequest): void => {
-    const now = performance.now();
-    if (now - loggedAt < LOG_EVERY_MS) {
-      suppressed += 1;
-      return;
-    }
-    loggedAt = now;
-    // Without the query, which may hold a token.
-    const path = boundedText(url.split("?")[0] ?? "", PATH_AT_MOST);
-    logger.warn(
-      { err: error, method, path, ...(suppressed === 0 ? {} : { others_since: suppressed }) },
-      message,
-    );
-    suppressed = 0;
   };
 };

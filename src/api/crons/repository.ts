@@ -125,30 +125,19 @@ export const createCronRepository = (database: Database) => ({
     return row?.crons ?? 0;
   },
 
-  async find(visibility: Visibility<"crons">, cronId: string): Promise<CronRow | undefined> {
-    const row = await queriesOver(database)
-      .selectFrom("crons")
-      .select(COLUMNS)
-      .where("cron_id", "=", cronId)
-      .where(whereVisible(visibility, "metadata"))
-      .executeTakeFirst();
-    return row && database.encryption.decrypted("crons", row);
-  },
-
-  /** The cron does not fire before the transaction ends. */
-  async lock(
-    transaction: Records,
+  /** In a `transaction`, the cron is locked: it does not fire before the end. */
+  async find(
     visibility: Visibility<"crons">,
     cronId: string,
+    transaction?: Records,
   ): Promise<CronRow | undefined> {
-    const row = await queriesOver(transaction)
+    const query = queriesOver(transaction ?? database)
       .selectFrom("crons")
       .select(COLUMNS)
       .where("cron_id", "=", cronId)
-      .where(whereVisible(visibility, "metadata"))
-      .forUpdate()
-      .executeTakeFirst();
-    return row && transaction.encryption.decrypted("crons", row);
+      .where(whereVisible(visibility, "metadata"));
+    const row = await (transaction === undefined ? query : query.forUpdate()).executeTakeFirst();
+    return row && database.encryption.decrypted("crons", row);
   },
 
   /** The caller holds the lock. Without `user`, the former user stays. */
@@ -191,29 +180,18 @@ type CronRowNow = CronRow & { now: Date };
 
 const timeOrNull = (time: Date | null): string | null => (time === null ? null : timestamp(time));
 
-/** As in the hosted service. */
-const payloadOf = ({ payload, assistant_id, schedule }: CronRow): JsonObject => ({
-  ...(JSON.parse(payload) as JsonObject),
-  assistant_id,
-  schedule,
-});
-
+/** The payload is as in the hosted service. */
 export const toCron = (row: CronRow): CronRecord => ({
-  cron_id: row.cron_id,
-  assistant_id: row.assistant_id,
-  thread_id: row.thread_id,
-  on_run_completed: row.on_run_completed,
+  ...row,
   end_time: timeOrNull(row.end_time),
-  schedule: row.schedule,
-  timezone: row.timezone,
   created_at: timestamp(row.created_at),
   updated_at: timestamp(row.updated_at),
-  user_id: row.user_id,
-  payload: payloadOf(row),
+  payload: {
+    ...(JSON.parse(row.payload) as JsonObject),
+    assistant_id: row.assistant_id,
+    schedule: row.schedule,
+  },
   next_run_date: timeOrNull(row.next_run_date),
-  metadata: row.metadata,
-  enabled: row.enabled,
-  error: row.error,
 });
 
 export const toExtract = (row: CronRowNow, select: readonly (keyof CronExtract)[]): CronExtract => {

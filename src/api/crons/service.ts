@@ -256,7 +256,7 @@ export const createCronService = (parts: CronServiceParts) => {
       assertRecursionLimit(payload.config as JsonObject | undefined, recursionLimitMax);
       checkWebhook(payload.webhook as string | undefined);
       const row = await database.transaction(async (transaction) => {
-        const before = await repository.lock(transaction, visibility, cronId);
+        const before = await repository.find(visibility, cronId, transaction);
         if (before === undefined) throw cronNotFound(cronId);
         const around = await repository.surroundings(
           rights,

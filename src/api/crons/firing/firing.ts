@@ -5,7 +5,6 @@ import { requestedRun, type Placement, type RequestedRun } from "../../runs/crea
 import { runBody, threadlessRunBody } from "../../runs/schemas.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { CronRow } from "../../../platform/database/tables.ts";
-import { setTimeout as pause } from "node:timers/promises";
 import { ZodError } from "zod";
 import type { Database } from "../../../platform/database/database.ts";
 import { isCancelled, isPassing } from "../../../platform/database/passing-faults.ts";
@@ -96,11 +95,6 @@ export interface FiringParts {
 const CRONS_AT_ONCE = 200;
 /** The pause between two attempts to claim due crons that another process has locked. */
 export const LOCKED_ELSEWHERE_MS = 50;
-/**
- * If another process dies, the due crons that it had locked become free. This process looks for them a few times more,
- * before its own runs keep it busy.
- */
-const POLLS_FOR_LOCKED = 5;
 /** Pending runs start after this time, even if crons are still being fired. */
 const HOLD_AT_MOST_MS = 1_000;
 
@@ -251,11 +245,6 @@ export const createFiring = (parts: FiringParts) => {
     };
   };
 
-  const isSomeDue = async (): Promise<boolean> => {
-    const { now, due: first } = await due.poll();
-    return first !== null && first <= now;
-  };
-
   return {
     poll: () => due.poll(),
 
@@ -268,19 +257,12 @@ export const createFiring = (parts: FiringParts) => {
       const release = holdRuns();
       const releasing = setTimeout(release, HOLD_AT_MOST_MS);
       try {
-        let patience = POLLS_FOR_LOCKED;
         while (!isClosed()) {
           const { claimed, notNow, announce } = await fireBatch(except);
-          if (claimed > 0) {
-            isSome ||= claimed > notNow.length;
-            except.push(...notNow);
-            announcements.push(announce);
-          } else {
-            const hasClaimedNone = announcements.length === 0;
-            if (hasClaimedNone || patience === 0 || !(await isSomeDue())) break;
-            patience -= 1;
-            await pause(LOCKED_ELSEWHERE_MS);
-          }
+          if (claimed === 0) break;
+          isSome ||= claimed > notNow.length;
+          except.push(...notNow);
+          announcements.push(announce);
         }
       } finally {
         clearTimeout(releasing);
