@@ -1,6 +1,6 @@
 /** Process entry, loaded by `bin/threadloom.js`. */
 import process from "node:process";
-import type { CommandSurroundings } from "./cli/commands/command.ts";
+import type { CommandSurroundings } from "./cli/command.ts";
 import { createProgram } from "./cli/program.ts";
 import { runProgram, writingTo } from "./cli/run-command.ts";
 

@@ -21,7 +21,7 @@ import { openObjectStore } from "../platform/database/object-store.ts";
 import { fileExists } from "../platform/lib/file-exists.ts";
 import type { Logger } from "../platform/lib/logger.ts";
 import { readGraphConfig } from "../graphs/project/langgraph-json.ts";
-import type { CommandSurroundings } from "./commands/command.ts";
+import type { CommandSurroundings } from "./command.ts";
 
 export interface DatabaseFlags {
   databaseUrl?: string | undefined;

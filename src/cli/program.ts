@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { serverVersion } from "../platform/lib/package-versions.ts";
-import type { CommandSurroundings, CreateCommand } from "./commands/command.ts";
+import type { CommandSurroundings, CreateCommand } from "./command.ts";
 
 /** Loading all commands takes a second. A new command is a file in `commands/` and a line here. */
 const COMMANDS: readonly (readonly [

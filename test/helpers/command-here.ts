@@ -1,4 +1,4 @@
-import type { CommandSurroundings } from "../../src/cli/commands/command.ts";
+import type { CommandSurroundings } from "../../src/cli/command.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { runProgram } from "../../src/cli/run-command.ts";
 import type { CommandOptions, Ended } from "./command-process.ts";

@@ -7,7 +7,7 @@ import { fileExists } from "../../platform/lib/file-exists.ts";
 import { DEFAULTS, isAttended } from "../dev/launch.ts";
 import { EXIT_CODES, NotDoneError } from "../run-command.ts";
 import { flagsOf, onServer } from "../server-flags.ts";
-import type { CommandSurroundings, CreateCommand } from "./command.ts";
+import type { CommandSurroundings, CreateCommand } from "../command.ts";
 
 const NO_CONFIG = (path: string): string =>
   `There is no ${path}. It names the graphs of your project; write one like this beside its package.json:

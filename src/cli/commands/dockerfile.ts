@@ -1,6 +1,6 @@
 import { createImageCommand } from "../image/command.ts";
 import { dockerfileText } from "../image/texts.ts";
-import type { CreateCommand } from "./command.ts";
+import type { CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

@@ -12,7 +12,7 @@ import { checkDatabase } from "../doctor/database.ts";
 import { checkParts, checkProject, checkTypescript, checkVersions } from "../doctor/project.ts";
 import { databasePlaceOf, onDatabase, type DatabaseFlags, type DatabasePlace } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
-import type { CommandSurroundings, CreateCommand } from "./command.ts";
+import type { CommandSurroundings, CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

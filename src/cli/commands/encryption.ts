@@ -10,7 +10,7 @@ import { newCipher, type Cipher } from "../../platform/encryption/cipher.ts";
 import { walkEncrypted, type WalkCount, type WalkOptions } from "../../server/key-rotation/walk.ts";
 import { answeringJson, jsonLine } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
-import type { CommandSurroundings } from "./command.ts";
+import type { CommandSurroundings } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

@@ -16,7 +16,7 @@ import { nearestWord } from "../../platform/lib/nearest-word.ts";
 import { commandLogger } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
-import type { CommandSurroundings, CreateCommand } from "./command.ts";
+import type { CommandSurroundings, CreateCommand } from "../command.ts";
 
 interface Flags extends DatabaseFlags {
   from: string;

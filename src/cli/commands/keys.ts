@@ -6,7 +6,7 @@ import { createKeyService, type KeyService } from "../../access/keys/service.ts"
 import { answeringJson, jsonLine, secondsOf } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import { tableText } from "../printable.ts";
-import type { CommandSurroundings } from "./command.ts";
+import type { CommandSurroundings } from "../command.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
 
 const jsonOf = (record: KeyRecord) => ({

@@ -14,7 +14,7 @@ import {
   type DatabasePlace,
 } from "../own-database.ts";
 import { NotDoneError } from "../run-command.ts";
-import type { CommandSurroundings, CreateCommand } from "./command.ts";
+import type { CommandSurroundings, CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

@@ -22,7 +22,7 @@ import {
 } from "../new/templates.ts";
 import { printable } from "../printable.ts";
 import { EXIT_CODES_TEXT } from "../run-command.ts";
-import type { CommandSurroundings, CreateCommand } from "./command.ts";
+import type { CommandSurroundings, CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

@@ -6,7 +6,7 @@ import { graphConfigFileOf, mergeEnvironments } from "../../platform/config/reso
 import { StartError } from "../../platform/domain/errors.ts";
 import { commandLogger } from "../flags.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
-import type { CreateCommand } from "./command.ts";
+import type { CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

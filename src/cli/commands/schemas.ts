@@ -8,7 +8,7 @@ import { requestOf } from "../../graphs/source/source-schemas.ts";
 import { TYPESCRIPT } from "../../graphs/modules.ts";
 import { graphConfigFileOf } from "../../platform/config/resolve.ts";
 import { readGraphConfig } from "../../graphs/project/langgraph-json.ts";
-import type { CommandSurroundings, CreateCommand } from "./command.ts";
+import type { CommandSurroundings, CreateCommand } from "../command.ts";
 
 const SCHEMA_PROCESS = new URL("../../server/app/schema-process-entry.js", import.meta.url);
 

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { flagsOf, onServer } from "../server-flags.ts";
-import type { CreateCommand } from "./command.ts";
+import type { CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

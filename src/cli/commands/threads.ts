@@ -17,7 +17,7 @@ import {
   type ListFlags,
 } from "../remote/listing.ts";
 import { RemoteServer, type ServerFlags } from "../remote/server.ts";
-import type { CreateCommand } from "./command.ts";
+import type { CreateCommand } from "../command.ts";
 
 const EXAMPLES = `
 Examples:

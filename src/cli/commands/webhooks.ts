@@ -8,7 +8,7 @@ import { createWebhookService, type WebhookService } from "../../protocols/webho
 import { answeringJson, jsonLine, limitArgument } from "../flags.ts";
 import { onDatabase, onOwnDatabase, type DatabaseFlags } from "../own-database.ts";
 import { fieldsText, printable } from "../printable.ts";
-import type { CommandSurroundings } from "./command.ts";
+import type { CommandSurroundings } from "../command.ts";
 
 const runId = (text: string): string => {
   const parsed = deliveryPath.safeParse({ run_id: text });

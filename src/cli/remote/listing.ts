@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from "commander";
 import { StartError } from "../../platform/domain/errors.ts";
 import { uuid } from "../../platform/domain/json-schemas.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
-import type { CommandSurroundings } from "../commands/command.ts";
+import type { CommandSurroundings } from "../command.ts";
 import { answeringJson, jsonLine, limitArgument, secondsOf } from "../flags.ts";
 import { cut, printable, tableText } from "../printable.ts";
 import { NotDoneError } from "../run-command.ts";
