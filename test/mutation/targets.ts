@@ -165,7 +165,6 @@ export const TARGETS: readonly Target[] = [
   ...sql(["delete-threads"], ["engine/queue/ending", "api/threads/deletion", "api/runs/threadless"]),
   ...code(["engine/queue/ending"], ["engine/queue/ending", ...CANCELLATION]),
   ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
-  ...code(["api/runs/creation/multitask"], ["api/runs/multitask"]),
   ...code(["state/checkpoints/write/write-queue"], CHECKPOINTS),
   ...code(
     [

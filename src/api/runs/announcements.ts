@@ -6,12 +6,6 @@ import type { RunEnd } from "../../engine/queue/attempts.ts";
 
 type RunKey = Pick<RunRow, "thread_id" | "run_id">;
 
-export interface Announcements {
-  stop(run: RunKey, action: CancelAction): void;
-  ended(end: RunEnd): void;
-  available(run: RunKey, afterSeconds: number): void;
-}
-
 /** Node's longest timer: 24 days. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
@@ -21,16 +15,17 @@ const about = (kind: SignalKind, run: RunKey): Signal => ({
   runId: run.run_id,
 });
 
-export const createAnnouncements = (worker: Worker, signals: Signals, endings: Endings): Announcements => ({
-  stop(run, action) {
+/** Tells the worker of this process, other servers and waiters what happened to runs. */
+export const createAnnouncements = (worker: Worker, signals: Signals, endings: Endings) => ({
+  stop(run: RunKey, action: CancelAction): void {
     const execution = worker.execution(run.run_id);
     if (execution === undefined) signals.send(about("cancel", run));
     else execution.stop({ kind: "cancel", action });
   },
 
-  ended: (end) => endings.publish(end),
+  ended: (end: RunEnd): void => endings.publish(end),
 
-  available(run, afterSeconds) {
+  available(run: RunKey, afterSeconds: number): void {
     const waitMs = afterSeconds * 1_000;
     // Node would fire a longer timer at once. Instead, the worker's poll finds the run.
     if (waitMs > LONGEST_TIMER_MS) return;
@@ -41,3 +36,5 @@ export const createAnnouncements = (worker: Worker, signals: Signals, endings: E
     }
   },
 });
+
+export type Announcements = ReturnType<typeof createAnnouncements>;

@@ -69,59 +69,28 @@ const PATCH = statement(
   returning ${RECORD_COLUMNS}`,
 );
 
-/**
- * Raw SQL for `insert … select`. The caller sets the status of a busy thread's copy, because it depends on the graph.
- */
+const READ_COPIED = statement(
+  { threadId: "uuid", visible: "fragment" },
+  (sql) => `select metadata::text, config::text, interrupts::text, error::text
+  from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
+);
+
+/** The caller sets the status of a busy thread's copy, because it depends on the graph. */
 const INSERT_COPY = statement(
-  { threadId: "uuid", copyId: "uuid", metadata: "jsonb", visible: "fragment" },
+  {
+    ...{ threadId: "uuid", copyId: "uuid", granted: "jsonb", metadata: "jsonb" },
+    ...{ config: "json", interrupts: "json", error: "json" },
+  },
   (sql) => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
     state_updated_at)
-  select ${sql.copyId}, case when status = 'busy' then 'idle' else status end, metadata || ${sql.metadata}, config, interrupts, error,
+  select ${sql.copyId}, case when status = 'busy' then 'idle' else status end, ${sql.metadata} || ${sql.granted},
+         ${sql.config}, ${sql.interrupts}, ${sql.error},
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
-    from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}
+    from threadloom.threads where thread_id = ${sql.threadId}
   returning ${RECORD_COLUMNS},
     (select original.status = 'busy' from threadloom.threads original where original.thread_id = ${sql.threadId}) as was_busy`,
 );
-
-/** Index: threads_pkey. */
-const READ_COPIED = statement(
-  { threadId: "uuid" },
-  (sql) => `select metadata::text, config::text, interrupts::text, error::text
-  from threadloom.threads where thread_id = ${sql.threadId}`,
-);
-const STORE_REENCRYPTED = statement(
-  { threadId: "uuid", metadata: "jsonb", config: "json", interrupts: "json", error: "json" },
-  (sql) => `update threadloom.threads set metadata = ${sql.metadata}, config = ${sql.config},
-    interrupts = ${sql.interrupts}, error = ${sql.error} where thread_id = ${sql.threadId} returning ${RECORD_COLUMNS}`,
-);
-
-/** Encryption is bound to the thread's row. */
-const reencryptCopy = async (
-  transaction: Queryable,
-  from: string,
-  copyId: string,
-): Promise<ThreadRecordRow | undefined> => {
-  const [copied] = await READ_COPIED.query<Record<LongColumn, string | null>>(transaction, {
-    threadId: copyId,
-  });
-  if (copied === undefined) return undefined;
-  const reencrypted = (column: LongColumn): string | null => {
-    const text = copied[column];
-    const { encryption } = transaction;
-    return (
-      text && encryption.reencrypted("threads", column, text, { thread_id: copyId }, { thread_id: from })
-    );
-  };
-  const [row] = await STORE_REENCRYPTED.query<ThreadRecordRow>(transaction, {
-    threadId: copyId,
-    metadata: reencrypted("metadata"),
-    config: reencrypted("config"),
-    interrupts: reencrypted("interrupts"),
-    error: reencrypted("error"),
-  });
-  return row;
-};
 
 export interface ThreadStanding {
   graphId: string | null;
@@ -210,19 +179,27 @@ export const createThreadRepository = (database: Database) => {
       creatable: Permission<"threads", "create">,
       threadId: string,
     ): Promise<(ThreadRecordRow & { was_busy: boolean }) | undefined> {
+      const { encryption } = database;
       const copyId = newId();
-      const given = database.encryption.stored("threads", "metadata", creatable.value.metadata, {
-        thread_id: copyId,
-      });
-      const [copy] = await INSERT_COPY.query<ThreadRecordRow & { was_busy: boolean }>(transaction, {
+      const key = { thread_id: copyId };
+      const visible = readable.on("metadata");
+      const [copied] = await READ_COPIED.query<Record<LongColumn, string | null>>(transaction, {
         threadId,
-        copyId,
-        metadata: given,
-        visible: readable.on("metadata"),
+        visible,
       });
-      if (copy === undefined || !database.encryption.isOn) return copy;
-      const reencrypted = await reencryptCopy(transaction, threadId, copyId);
-      return open([{ ...copy, ...reencrypted }])[0];
+      if (copied === undefined) return undefined;
+      // Encryption is bound to the thread's row.
+      const own = (column: LongColumn): string | null => {
+        const text = copied[column];
+        return text && encryption.reencrypted("threads", column, text, key, { thread_id: threadId });
+      };
+      const rows = await INSERT_COPY.query<ThreadRecordRow & { was_busy: boolean }>(transaction, {
+        ...{ threadId, copyId },
+        granted: encryption.stored("threads", "metadata", creatable.value.metadata, key),
+        ...{ metadata: own("metadata"), config: own("config") },
+        ...{ interrupts: own("interrupts"), error: own("error") },
+      });
+      return open(rows)[0];
     },
 
     /** Throws `threadNotFound`. */

@@ -21,20 +21,6 @@ import {
 import { searchFilter, storableFilter } from "../../platform/domain/search-filter.ts";
 import { TTL_MINUTES_AT_MOST } from "../../graphs/project/expiry.ts";
 
-export const THREAD_FIELDS = [
-  "thread_id",
-  "created_at",
-  "updated_at",
-  "state_updated_at",
-  "metadata",
-  "config",
-  "status",
-  "values",
-  "interrupts",
-  "error",
-] as const;
-export type ThreadField = (typeof THREAD_FIELDS)[number];
-
 /** Old SDKs send the minutes alone. */
 const ttl = z
   .union([
@@ -95,6 +81,48 @@ export const threadPatchBody = bodyOf({ metadata: optional(storableMetadata), tt
 
 export const threadReadQuery = z.object({ include: queryList });
 
+// Answers are written as text; these schemas only describe them.
+
+const timestamp = z.string().meta({ format: "date-time" });
+const interrupt = z
+  .object({ id: z.string().nullable().optional(), value: jsonValue })
+  .meta({ id: "Interrupt" });
+
+export const threadRecord = z
+  .object({
+    thread_id: uuid,
+    created_at: timestamp,
+    updated_at: timestamp,
+    state_updated_at: timestamp.describe("When a run or an update last changed the state."),
+    metadata: jsonObject,
+    config: jsonObject,
+    status: z.enum(["idle", "busy", "interrupted", "error"]),
+    values: jsonObject
+      .nullable()
+      .describe("The values of the newest checkpoint; null for a thread that never ran."),
+    interrupts: z
+      .record(z.string(), z.array(interrupt))
+      .describe("The interrupts that wait for an answer, by task."),
+    error: jsonObject.optional().describe("The error of the last run, if it failed."),
+    ttl: z
+      .object({
+        strategy: z.enum(["delete", "keep_latest"]),
+        ttl_minutes: z.number(),
+        expires_at: timestamp
+          .optional()
+          .describe("Absent after the thread was pruned (`keep_latest`) until its state changes."),
+      })
+      .optional()
+      .describe("Only with include=ttl."),
+    extracted: jsonObject.optional().describe("The values at the paths of `extract`."),
+  })
+  .meta({ id: "Thread" });
+
+const threadField = threadRecord.keyof().exclude(["ttl", "extracted"]);
+export type ThreadField = z.output<typeof threadField>;
+
+export const threadExtract = threadRecord.partial();
+
 const IDS_AT_MOST = 1_000;
 
 const filter = {
@@ -111,7 +139,7 @@ export const threadSearchBody = bodyOf({
   sort_by: optional(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"])),
   sort_order: sortOrder,
   // The SDK's list has `context`, which is ignored: no thread has one.
-  select: optional(z.array(z.enum([...THREAD_FIELDS, "context"]))),
+  select: optional(z.array(z.enum([...threadField.options, "context"]))),
   extract: optional(z.record(storableText, storableText)),
 });
 
@@ -169,45 +197,6 @@ export const historyBody = bodyOf({
   checkpoint: optional(checkpoint),
   select: selectList,
 });
-
-// Answers are written as text; these schemas only describe them.
-
-const timestamp = z.string().meta({ format: "date-time" });
-const interrupt = z
-  .object({ id: z.string().nullable().optional(), value: jsonValue })
-  .meta({ id: "Interrupt" });
-
-export const threadRecord = z
-  .object({
-    thread_id: uuid,
-    created_at: timestamp,
-    updated_at: timestamp,
-    state_updated_at: timestamp.describe("When a run or an update last changed the state."),
-    metadata: jsonObject,
-    config: jsonObject,
-    status: z.enum(["idle", "busy", "interrupted", "error"]),
-    values: jsonObject
-      .nullable()
-      .describe("The values of the newest checkpoint; null for a thread that never ran."),
-    interrupts: z
-      .record(z.string(), z.array(interrupt))
-      .describe("The interrupts that wait for an answer, by task."),
-    error: jsonObject.optional().describe("The error of the last run, if it failed."),
-    ttl: z
-      .object({
-        strategy: z.enum(["delete", "keep_latest"]),
-        ttl_minutes: z.number(),
-        expires_at: timestamp
-          .optional()
-          .describe("Absent after the thread was pruned (`keep_latest`) until its state changes."),
-      })
-      .optional()
-      .describe("Only with include=ttl."),
-    extracted: jsonObject.optional().describe("The values at the paths of `extract`."),
-  })
-  .meta({ id: "Thread" });
-
-export const threadExtract = threadRecord.partial();
 
 export const pruneAnswer = z.object({ pruned_count: z.int() });
 

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../platform/database/database.ts";
-import type { CancelAction, RunRow } from "../../../platform/database/tables.ts";
+import type { CancelAction, RunRow, RunStatus } from "../../../platform/database/tables.ts";
 import { threadBusy, ThreadChangedError } from "../../../platform/domain/errors.ts";
 import type { Announcements } from "../announcements.ts";
 import type { RunEnd } from "../../../engine/queue/attempts.ts";
@@ -9,7 +9,6 @@ import { createBehindOthers } from "../../../engine/queue/sql/create-behind-othe
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import { lockUnfinished, type UnfinishedRunRow } from "../../../engine/queue/sql/lock-unfinished.ts";
 import { turnsOfThread } from "../../../engine/queue/sql/turns-of-thread.ts";
-import { decideMultitask } from "./multitask.ts";
 import type { PendingLimits } from "./pending-limits.ts";
 
 export interface Replaced {
@@ -35,25 +34,16 @@ export const createBehindOthersStore = (ends: Pick<RunEnds, "replaceWaiting">, l
     if (turnsSeen !== undefined && (await turnsOfThread(transaction, run.threadId)) !== turnsSeen)
       throw new ThreadChangedError(run.threadId);
     // `enqueue` does not need the other runs, and a thread may have 20,000.
-    const unfinished =
-      run.multitaskStrategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
-    const decision = decideMultitask(
-      run.multitaskStrategy,
-      unfinished.map(({ run_id, status }) => ({ runId: run_id, status })),
-    );
-    if (decision.kind === "reject") throw threadBusy(run.threadId);
-    const byId = new Map(unfinished.map((other) => [other.run_id, other]));
-    const ended: RunEnd[] = [];
-    const askedToStop: { run: UnfinishedRunRow; action: CancelAction }[] = [];
-    for (const action of ["interrupt", "rollback"] as const) {
-      const meant = decision.cancel.filter((one) => one.action === action);
-      const others = meant.flatMap(({ runId }) => byId.get(runId) ?? []);
-      const pending = others.filter(({ status }) => status === "pending");
-      const running = others.filter(({ status }) => status === "running");
-      ended.push(...(await ends.replaceWaiting(transaction, pending, action, "replaced")));
-      if (running.length > 0) await askToCancel(transaction, running, action, "replaced");
-      askedToStop.push(...running.map((other) => ({ run: other, action })));
-    }
+    const strategy = run.multitaskStrategy;
+    const unfinished = strategy === "enqueue" ? [] : await lockUnfinished(transaction, run.threadId);
+    if (strategy === "reject" && unfinished.length > 0) throw threadBusy(run.threadId);
+    // As in the hosted service, `interrupt` and `rollback` also end pending runs.
+    const action = strategy === "rollback" ? "rollback" : "interrupt";
+    const are = (status: RunStatus) => unfinished.filter((other) => other.status === status);
+    const running = are("running");
+    const ended = await ends.replaceWaiting(transaction, are("pending"), action, "replaced");
+    if (running.length > 0) await askToCancel(transaction, running, action, "replaced");
+    const askedToStop = running.map((other) => ({ run: other, action }) as const);
     const pendingAtMost = limits.onThread(run);
     const behind = { run, replacedPending: ended.length, pendingAtMost };
     const [row] = await createBehindOthers(transaction, rights, [behind]);

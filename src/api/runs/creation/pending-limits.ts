@@ -16,23 +16,6 @@ export interface PendingLimitOptions {
 
 type Counted = Pick<NewRun, "caller">;
 
-/** Runs that start immediately are not counted. */
-export interface PendingLimits {
-  /** Null: no limit. */
-  onThread(run: Counted): number | null;
-  /** Null: no limit. */
-  ofCaller(run: Counted): number | null;
-  /** Throws `tooMany`. */
-  assertRoomOnThread(transaction: Queryable, run: Pick<NewRun, "caller" | "threadId">): Promise<void>;
-  /**
-   * Counts the runs of all servers; throws `tooMany`. After a count, a tenth of the room needs no new count, so ten
-   * servers hardly exceed the limit.
-   */
-  assertRoomOfCaller(queryable: Queryable, run: Counted, runs?: number): Promise<void>;
-  /** The room by caller, for callers with a limit. */
-  roomOfCallers(transaction: Queryable, runs: readonly Counted[]): Promise<Map<string, number>>;
-}
-
 const RETRY_SECONDS = 5;
 const KNOWN_FOR_MS = 1_000;
 const PART_WITHOUT_COUNTING = 10;
@@ -49,16 +32,19 @@ const callerFull = (atMost: number): ThreadloomError =>
     RETRY_SECONDS,
   );
 
+/** Runs that start immediately are not counted. */
 export const createPendingLimits = (
   { perThread, perCaller, keyFactor, onRefused }: PendingLimitOptions,
   now: () => number = () => performance.now(),
-): PendingLimits => {
+) => {
   /** The runs that a caller may create before the next count. */
   const known = new Map<string, { free: number; until: number }>();
 
   const timesOf = (caller: string | null): number => (caller !== null && isUser(caller) ? 1 : keyFactor);
+  /** Null: no limit. */
   const onThread = ({ caller }: Counted): number | null =>
     perThread === 0 ? null : perThread * timesOf(caller);
+  /** Null: no limit. */
   const ofCaller = ({ caller }: Counted): number | null =>
     perCaller === 0 || caller === null ? null : perCaller * timesOf(caller);
 
@@ -66,7 +52,11 @@ export const createPendingLimits = (
     onThread,
     ofCaller,
 
-    async assertRoomOnThread(transaction, run) {
+    /** Throws `tooMany`. */
+    async assertRoomOnThread(
+      transaction: Queryable,
+      run: Pick<NewRun, "caller" | "threadId">,
+    ): Promise<void> {
       const atMost = onThread(run);
       if (atMost === null) return;
       if ((await pendingOfThread(transaction, run.threadId, atMost)) < atMost) return;
@@ -74,7 +64,11 @@ export const createPendingLimits = (
       throw threadFull(run.threadId, atMost);
     },
 
-    async assertRoomOfCaller(queryable, run, runs = 1) {
+    /**
+     * Counts the runs of all servers; throws `tooMany`. After a count, a tenth of the room needs no new count, so ten
+     * servers hardly exceed the limit.
+     */
+    async assertRoomOfCaller(queryable: Queryable, run: Counted, runs = 1): Promise<void> {
       const { caller } = run;
       const atMost = ofCaller(run);
       if (caller === null || atMost === null) return;
@@ -94,7 +88,8 @@ export const createPendingLimits = (
       known.set(caller, { free: Math.floor(left / PART_WITHOUT_COUNTING), until: now() + KNOWN_FOR_MS });
     },
 
-    async roomOfCallers(transaction, runs) {
+    /** The room by caller, for callers with a limit. */
+    async roomOfCallers(transaction: Queryable, runs: readonly Counted[]): Promise<Map<string, number>> {
       const callers = new Set(runs.flatMap(({ caller }) => caller ?? []));
       const limits = [...callers].flatMap((caller) => {
         const atMost = ofCaller({ caller });
@@ -105,3 +100,5 @@ export const createPendingLimits = (
     },
   };
 };
+
+export type PendingLimits = ReturnType<typeof createPendingLimits>;

@@ -121,6 +121,7 @@ const startOf = (checkpoint: RunBody["checkpoint"], checkpointId: string): RunKw
     ? checkpoint
     : { ...checkpoint, checkpoint_id: checkpointId }) as RunKwargs["checkpoint"];
 
+/** As JSON: members without a value are not stored. */
 const toKwargs = (
   body: RunBody | ThreadlessRunBody,
   {
@@ -140,15 +141,15 @@ const toKwargs = (
       ? { input: body.input }
       : { command: body.command as RunKwargs["command"] }),
     ...(checkpointId === undefined ? {} : { checkpoint: startOf(checkpoint, checkpointId) }),
-    ...(body.interrupt_before === undefined ? {} : { interrupt_before: body.interrupt_before }),
-    ...(body.interrupt_after === undefined ? {} : { interrupt_after: body.interrupt_after }),
+    interrupt_before: body.interrupt_before,
+    interrupt_after: body.interrupt_after,
     stream_mode: body.stream_mode,
     stream_subgraphs: body.stream_subgraphs,
     durability: durabilityOf(body),
     on_disconnect: body.on_disconnect,
-    ...(body.feedback_keys === undefined ? {} : { feedback_keys: body.feedback_keys }),
-    ...(body.webhook === undefined ? {} : { webhook: body.webhook }),
-    ...(body.langsmith_tracer === undefined ? {} : { langsmith_tracer: body.langsmith_tracer }),
+    feedback_keys: body.feedback_keys,
+    webhook: body.webhook,
+    langsmith_tracer: body.langsmith_tracer,
     ...(body.strict_resume === true ? { strict_resume: true } : {}),
     ...(headers === undefined ? {} : { headers: withoutServerOwned(headers) as Record<string, string> }),
     ...(eventStreaming === true ? { event_streaming: true } : {}),
