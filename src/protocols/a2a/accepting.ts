@@ -11,7 +11,7 @@ import { newId } from "../../platform/lib/ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { Interrupt } from "../calls/outcome.ts";
 import type { CallService } from "../calls/service.ts";
-import { ORIGIN } from "../calls/start.ts";
+import { ORIGIN, type Call } from "../calls/start.ts";
 import type { Task } from "../calls/tasks.ts";
 import type { Context, TaskRepository } from "./repository.ts";
 import type { PushConfigs } from "./pushes.ts";
@@ -99,12 +99,6 @@ const MESSAGE_ID_AT_MOST = 500;
 /** Of messages to one context at once, each try stores at least one. */
 const TRIES_AT_MOST = 100;
 
-/** The log keeps the events of such a run for clients that subscribe later. */
-const streamingOf = (isStreamed: boolean) => ({
-  stream_mode: isStreamed ? ["messages-tuple"] : [],
-  stream_resumable: isStreamed,
-});
-
 const taskOfCreated = ({ row }: CreatedRun, firstRunId: string): Task => ({
   ...{ id: `${row.thread_id}:${firstRunId}`, threadId: row.thread_id, firstRunId },
   ...{ state: row.status === "pending" ? "submitted" : "working", run: row, interrupts: [], turns: 0 },
@@ -120,6 +114,28 @@ export const createAccepting = (calls: CallService, repository: TaskRepository, 
     return task;
   };
 
+  const start = async (
+    { caller, assistantId, headers }: AgentRequest,
+    { messageId }: Message,
+    isStreamed: boolean,
+    run: Pick<Call, "threadId" | "taskRunId" | "turnsSeen" | "body"> & {
+      firstMessageId?: JsonValue | undefined;
+    },
+  ): Promise<Accepted> => {
+    const { firstMessageId, body, ...rest } = run;
+    const created = await calls.start({
+      ...{ ...rest, caller, origin: "a2a", assistantId, headers, streamed: isStreamed },
+      body: {
+        ...body,
+        metadata: { [MESSAGE_ID]: messageId, [FIRST_MESSAGE_ID]: firstMessageId ?? messageId },
+        stream_mode: isStreamed ? ["messages-tuple"] : [],
+        // The log keeps the events for clients that subscribe later.
+        stream_resumable: isStreamed,
+      },
+    });
+    return { task: taskOfCreated(created, rest.taskRunId ?? created.row.run_id), created };
+  };
+
   /** Starts the run that answers a task's interrupts. */
   const resume = async (request: AgentRequest, message: Message, isStreamed: boolean): Promise<Accepted> => {
     const task = await find(request, message.taskId);
@@ -131,18 +147,11 @@ export const createAccepting = (calls: CallService, repository: TaskRepository, 
       const why = TERMINAL.has(task.state) ? "has ended" : "is still working";
       throw new UnsupportedOperationError(`The task ${why}, so it takes no message.`);
     }
-    const firstMessageId = task.run.metadata[FIRST_MESSAGE_ID] ?? message.messageId;
-    const created = await calls.start({
-      ...{ caller: request.caller, origin: "a2a", assistantId: request.assistantId },
-      ...{ threadId: task.threadId, taskRunId: task.firstRunId, turnsSeen: task.turns },
-      body: {
-        command: { resume: resumeOf(message, task.interrupts), update: undefined, goto: undefined },
-        metadata: { [MESSAGE_ID]: message.messageId, [FIRST_MESSAGE_ID]: firstMessageId },
-        ...streamingOf(isStreamed),
-      },
-      ...{ streamed: isStreamed, headers: request.headers },
+    const command = { resume: resumeOf(message, task.interrupts), update: undefined, goto: undefined };
+    return await start(request, message, isStreamed, {
+      ...{ threadId: task.threadId, taskRunId: task.firstRunId, turnsSeen: task.turns, body: { command } },
+      firstMessageId: task.run.metadata[FIRST_MESSAGE_ID],
     });
-    return { task: taskOfCreated(created, task.firstRunId), created };
   };
 
   /** A message of the context's newest run is known; undefined for another. */
@@ -165,22 +174,10 @@ export const createAccepting = (calls: CallService, repository: TaskRepository, 
       const before = context && (await known(request, message, context));
       if (before !== undefined) return before;
       try {
-        const created = await calls.start({
-          ...{
-            caller,
-            origin: "a2a",
-            assistantId,
-            threadId: contextId ?? newId(),
-            turnsSeen: context?.turns,
-          },
-          body: {
-            input: await inputOf(message, schema),
-            metadata: { [MESSAGE_ID]: message.messageId, [FIRST_MESSAGE_ID]: message.messageId },
-            ...streamingOf(isStreamed),
-          },
-          ...{ streamed: isStreamed, headers: request.headers },
+        return await start(request, message, isStreamed, {
+          ...{ threadId: contextId ?? newId(), turnsSeen: context?.turns },
+          body: { input: await inputOf(message, schema) },
         });
-        return { task: taskOfCreated(created, created.row.run_id), created };
       } catch (error) {
         if (!(error instanceof ThreadChangedError) || tries === TRIES_AT_MOST) throw error;
         request.signal.throwIfAborted();

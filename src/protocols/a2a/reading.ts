@@ -118,5 +118,3 @@ export const createReading = (calls: CallService) => {
     },
   };
 };
-
-export type Reading = ReturnType<typeof createReading>;

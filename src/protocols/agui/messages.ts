@@ -2,28 +2,22 @@ import type { AssistantMessage, ContentPart, Message, PartSource, Tool, ToolCall
 import { isObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
-const blocksOf = (content: unknown): Record<string, unknown>[] =>
+/** The objects of a list; none of anything else. */
+export const blocksOf = (content: unknown): Record<string, unknown>[] =>
   Array.isArray(content) ? content.filter(isObject) : [];
-
-const textOfBlock = ({ type, text }: Record<string, unknown>): string =>
-  typeof text === "string" && (type === "text" || type === "output_text" || type === "text_delta")
-    ? text
-    : "";
-
-/** The text of a LangChain message or chunk, without its other blocks. */
-export const textOf = (content: unknown): string =>
-  typeof content === "string"
-    ? content
-    : Array.isArray(content)
-      ? content
-          .map((block) => (typeof block === "string" ? block : isObject(block) ? textOfBlock(block) : ""))
-          .join("")
-      : "";
 
 const textsIn = (list: unknown): string =>
   blocksOf(list)
     .map(({ text }) => (typeof text === "string" ? text : ""))
     .join("");
+
+const TEXT_BLOCKS: ReadonlySet<unknown> = new Set(["text", "output_text", "text_delta"]);
+
+/** The text of a LangChain message or chunk, without its other blocks. */
+export const textOf = (content: unknown): string =>
+  typeof content === "string"
+    ? content
+    : textsIn(blocksOf(content).filter(({ type }) => TEXT_BLOCKS.has(type)));
 
 /** Each provider names the text of a reasoning block differently. */
 const reasoningOfBlock = (block: Record<string, unknown>): string => {
@@ -107,20 +101,15 @@ const userContent = (content: unknown): string | ContentPart[] =>
   Array.isArray(content) ? blocksOf(content).flatMap(partOf) : textOf(content);
 
 /** By type of a LangChain message, or by role if a graph keeps plain objects. */
-const ROLES = new Map<unknown, Message["role"]>([
-  ["human", "user"],
-  ["HumanMessageChunk", "user"],
-  ["user", "user"],
-  ["ai", "assistant"],
-  ["AIMessageChunk", "assistant"],
-  ["assistant", "assistant"],
-  ["generic", "assistant"],
-  ["system", "system"],
-  ["SystemMessageChunk", "system"],
-  ["developer", "developer"],
-  ["tool", "tool"],
-  ["ToolMessageChunk", "tool"],
-]);
+const ROLES = new Map<unknown, Message["role"]>(
+  Object.entries({
+    user: ["human", "HumanMessageChunk", "user"],
+    assistant: ["ai", "AIMessageChunk", "assistant", "generic"],
+    system: ["system", "SystemMessageChunk"],
+    developer: ["developer"],
+    tool: ["tool", "ToolMessageChunk"],
+  } as const).flatMap(([role, names]) => names.map((name) => [name, role as Message["role"]] as const)),
+);
 
 export const roleOf = ({
   type,

@@ -1,5 +1,5 @@
 import { EventType, type Event, type Message } from "@ag-ui/core";
-import { reasoningIdOf, reasoningOf, resultOf, roleOf, textOf } from "./messages.ts";
+import { blocksOf, reasoningIdOf, reasoningOf, resultOf, roleOf, textOf } from "./messages.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -13,8 +13,6 @@ interface OpenMessage {
   calls: Map<unknown, string>;
 }
 
-const listOf = (value: unknown): Fields[] =>
-  Array.isArray(value) ? value.filter((item) => typeof item === "object" && item !== null) : [];
 const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");
 const isSaid = (value: unknown): boolean => typeof value === "string" && value !== "";
 
@@ -113,9 +111,9 @@ export const createOpenMessages = () => {
     const text = textOf(message["content"]);
     if (text !== "" && !isSilent(metadata, "messages")) yield* say(growing, text, role);
     if (!isSilent(metadata, "tool-calls")) {
-      const chunks = listOf(message["tool_call_chunks"]);
+      const chunks = blocksOf(message["tool_call_chunks"]);
       // A model that does not stream its tool calls sends them complete.
-      for (const chunk of chunks.length > 0 ? chunks : listOf(message["tool_calls"]))
+      for (const chunk of chunks.length > 0 ? chunks : blocksOf(message["tool_calls"]))
         yield* call(growing, chunk);
     }
     if (!isChunk || isLast(message)) yield* close(growing);

@@ -23,9 +23,10 @@ const LOSSES_AT_MOST = 3;
 
 const BATCH_CHARACTERS = 16 * 1024;
 
-const sentEvent = (seq: number, event: Event): SentEvent => ({
+/** A client finds the type in the data. */
+export const sentEvent = (seq: number, event: Event): SentEvent => ({
   seq,
-  event: event.type,
+  event: "message",
   data: JSON.stringify(event),
 });
 

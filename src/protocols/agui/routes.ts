@@ -1,41 +1,18 @@
 import { EventType } from "@ag-ui/core";
-import {
-  deliver,
-  type DeliveryAccess,
-  inPieces,
-  lossOf,
-  type SentEvent,
-  WRITE_CHARACTERS,
-} from "../../engine/events/transports/event-sink.ts";
-import { createStream } from "../../engine/events/transports/server-sent-events.ts";
+import { deliver, type DeliveryAccess, lossOf } from "../../engine/events/transports/event-sink.ts";
+import { createEventStream } from "../../engine/events/transports/server-sent-events.ts";
 import { z } from "zod";
 import { errorAnswer } from "../../platform/domain/json-schemas.ts";
 import { callerGone } from "../../http/caller-gone.ts";
 import type { RoutePlugin } from "../../http/route-plugin.ts";
 import { agentInput, agentPath, cancelBody, type AgentInput } from "./schemas.ts";
+import { sentEvent } from "./reader.ts";
 import type { AgUiService } from "./service.ts";
-
-/** Only `data:`, as the protocol's own encoder writes. */
-function* asServerSentEvents(events: readonly SentEvent[]): Generator<string> {
-  let frames = "";
-  for (const { data } of events) {
-    if (data.length > WRITE_CHARACTERS) {
-      yield `${frames}data: `;
-      yield* inPieces(data);
-      frames = "\n\n";
-    } else frames += `data: ${data}\n\n`;
-    if (frames.length < WRITE_CHARACTERS) continue;
-    yield frames;
-    frames = "";
-  }
-  if (frames !== "") yield frames;
-}
 
 /** Sent to a client that loses its access while the stream is open. */
 const closingEvent: NonNullable<DeliveryAccess["closingEvent"]> = (reason) => {
   const { error: code, message } = lossOf(reason);
-  const event = { type: EventType.RUN_ERROR, message, code };
-  return { seq: 0, event: event.type, data: JSON.stringify(event) };
+  return sentEvent(0, { type: EventType.RUN_ERROR, message, code });
 };
 
 const tags = ["AG-UI"];
@@ -98,7 +75,7 @@ export const createAgUiRoutes =
             request.log.error({ err: error, run_id: selector?.runId }, "a stream of AG-UI was cut off");
           const end = await deliver(
             reader,
-            createStream(reply, { writesOf: asServerSentEvents }),
+            createEventStream(reply, {}),
             onFault,
             access && { signal: access.signal, closingEvent },
           ).finally(() => access?.release());

@@ -48,27 +48,21 @@ const outcomeOf = ({ status, text, outputKeys }: RunResult, { isWhole }: Outcome
   return { kind: "completed", values };
 };
 
-export interface OutcomesParts {
-  authorize: Authorize;
-  joining: RunService["joining"];
-  states: Pick<ThreadService["states"], "valuesOfRun">;
-}
-
-export interface Outcomes {
+export const createOutcomes = (
+  authorize: Authorize,
+  joining: RunService["joining"],
+  states: Pick<ThreadService["states"], "valuesOfRun">,
+) => ({
   /** Waits for the end of a run that this request created. */
-  ofCreated(created: CreatedRun, options: OutcomeOptions): Promise<Outcome>;
-  /** Waits for the end of any run of the caller. Throws `runNotFound`. */
-  of(caller: Caller, selector: RunSelector, options: OutcomeOptions): Promise<Outcome>;
-  /** What a run that goes on would return now. */
-  soFar(caller: Caller, selector: RunSelector, signal: AbortSignal): Promise<JsonObject>;
-}
+  ofCreated: async (created: CreatedRun, options: OutcomeOptions): Promise<Outcome> =>
+    outcomeOf(await joining.result(created, options), options),
 
-export const createOutcomes = ({ authorize, joining, states }: OutcomesParts): Outcomes => ({
-  async ofCreated(created, options) {
-    return outcomeOf(await joining.result(created, options), options);
-  },
-  of: async (caller, selector, options) => outcomeOf(await joining.join(caller, selector, options), options),
-  async soFar(caller, selector, signal) {
+  /** Waits for the end of any run of the caller. Throws `runNotFound`. */
+  of: async (caller: Caller, selector: RunSelector, options: OutcomeOptions): Promise<Outcome> =>
+    outcomeOf(await joining.join(caller, selector, options), options),
+
+  /** What a run that goes on would return now. */
+  async soFar(caller: Caller, selector: RunSelector, signal: AbortSignal): Promise<JsonObject> {
     const { threadId, runId } = selector;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
     const { values, outputKeys } = await states.valuesOfRun(visibility, selector, caller, signal);

@@ -4,7 +4,7 @@ import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { createOutcomes } from "./outcome.ts";
-import { createStartCall, type Call, type StartCall } from "./start.ts";
+import { createStartCall, type Call } from "./start.ts";
 import { createTasks, type Task } from "./tasks.ts";
 import type { Caller } from "../../access/caller.ts";
 
@@ -16,6 +16,8 @@ export interface CallServiceParts {
   threads: ThreadService;
 }
 
+const WITHDRAWN_FOR_SECONDS = 3_600;
+
 /** The parts of the API that MCP, A2A and AG-UI share. */
 export const createCallService = ({ database, authorize, assistants, runs, threads }: CallServiceParts) => {
   const start = createStartCall(runs.creation);
@@ -25,36 +27,35 @@ export const createCallService = ({ database, authorize, assistants, runs, threa
     assistants,
     threads,
     start,
-    withdraw: createWithdraw(start, runs.cancellation),
-    outcomes: createOutcomes({ authorize, joining: runs.joining, states: threads.states }),
+    outcomes: createOutcomes(authorize, runs.joining, threads.states),
     tasks: createTasks(authorize, database),
     joining: runs.joining,
     cancellation: runs.cancellation,
+
+    /**
+     * Cancels a task that waits for an answer: its newest run is then one that was cancelled before it began. Throws a
+     * `conflict` if an answer was first.
+     */
+    async withdraw(
+      caller: Caller,
+      { run, threadId, firstRunId: taskRunId, turns: turnsSeen }: Task,
+      by: Pick<Call, "origin" | "headers"> & Pick<Call["body"], "metadata">,
+    ): Promise<void> {
+      const { metadata, ...rest } = by;
+      // Without input the run would only ask again, if this process died before it cancels the run.
+      const body = { input: null, after_seconds: WITHDRAWN_FOR_SECONDS, stream_mode: [], metadata };
+      const { row } = await start({
+        ...{ ...rest, caller, assistantId: run.assistant_id, threadId, taskRunId, turnsSeen, body },
+      });
+      const selector = { threadId, runId: row.run_id };
+      await runs.cancellation.cancel(
+        caller,
+        selector,
+        { action: "interrupt", reason: "requested" },
+        undefined,
+      );
+    },
   };
 };
 
 export type CallService = ReturnType<typeof createCallService>;
-
-const WITHDRAWN_FOR_SECONDS = 3_600;
-
-export type Withdrawal = Pick<Call, "origin" | "headers"> & { metadata?: Call["body"]["metadata"] };
-
-/**
- * Cancels a task that waits for an answer: its newest run is then one that was cancelled before it began. Throws a
- * `conflict` if an answer was first.
- */
-export const createWithdraw =
-  (start: StartCall, { cancel }: Pick<RunService["cancellation"], "cancel">) =>
-  async (
-    caller: Caller,
-    { run, threadId, firstRunId: taskRunId, turns: turnsSeen }: Task,
-    { metadata, ...rest }: Withdrawal,
-  ): Promise<void> => {
-    // Without input the run would only ask again, if this process died before it cancels the run.
-    const body = { input: null, after_seconds: WITHDRAWN_FOR_SECONDS, stream_mode: [], metadata };
-    const { row } = await start({
-      ...{ ...rest, caller, assistantId: run.assistant_id, threadId, taskRunId, turnsSeen, body },
-    });
-    const selector = { threadId, runId: row.run_id };
-    await cancel(caller, selector, { action: "interrupt", reason: "requested" }, undefined);
-  };

@@ -32,22 +32,21 @@ export interface Call {
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-export type StartCall = (call: Call) => Promise<CreatedRun>;
-
 /** Creates the run of a call as the API does: same `Auth`, limits and webhooks. Throws the errors of the API. */
 export const createStartCall =
-  (creation: Pick<RunService["creation"], "createOnThread" | "createThreadless">): StartCall =>
-  async ({
-    caller,
-    origin,
-    assistantId,
-    threadId,
-    taskRunId,
-    turnsSeen,
-    body,
-    streamed = false,
-    headers,
-  }) => {
+  (creation: Pick<RunService["creation"], "createOnThread" | "createThreadless">) =>
+  async (call: Call): Promise<CreatedRun> => {
+    const {
+      caller,
+      origin,
+      assistantId,
+      threadId,
+      taskRunId,
+      turnsSeen,
+      body,
+      streamed = false,
+      headers,
+    } = call;
     const metadata: JsonObject = {
       ...body.metadata,
       [ORIGIN]: origin,

@@ -108,5 +108,3 @@ export const createTasks = (authorize: Authorize, database: Database) => ({
     return taskOf(database, firstRunId, row);
   },
 });
-
-export type Tasks = ReturnType<typeof createTasks>;

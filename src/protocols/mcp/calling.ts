@@ -107,11 +107,6 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
     }
   };
 
-  const bodyFor = (call: ToolCall, run: Pick<Call["body"], "input" | "command">): Call["body"] => ({
-    ...run,
-    stream_mode: call.onProgress === undefined ? [] : ["steps"],
-  });
-
   const start = async (
     call: ToolCall,
     exchange: Exchange,
@@ -124,7 +119,7 @@ export const createCalling = (calls: CallService, taskTtlMs: number | null) => {
       caller: exchange.caller,
       origin: "mcp",
       assistantId: call.assistantId,
-      body: bodyFor(call, run.body),
+      body: { ...run.body, stream_mode: call.onProgress === undefined ? [] : ["steps"] },
       streamed: call.onProgress !== undefined,
       headers: exchange.headers,
     });

@@ -113,7 +113,7 @@ const send = async (
   return await reply.code(status).headers(Object.fromEntries(headers)).send(json);
 };
 
-const messageRoutes =
+export const createMcpRoutes =
   (service: McpService): RoutePlugin =>
   async (app) => {
     let stopping = false;
@@ -147,15 +147,6 @@ const messageRoutes =
       refuse: (failure) => !Array.isArray(request.body) && settle({ failure }),
       onFault: (err, what) => request.log.error({ err }, what),
     });
-
-    if (service.authorizationServers.length > 0) {
-      app.addHook("onSend", (request, reply, _payload, done) => {
-        const challenge =
-          reply.statusCode === 401 ? challengeOf(request.headers, app.mountPrefix) : undefined;
-        if (challenge !== undefined) reply.header("www-authenticate", challenge);
-        done();
-      });
-    }
 
     app.post(
       "/mcp",
@@ -206,11 +197,13 @@ const messageRoutes =
       async (_request, reply) =>
         await reply.code(405).header("allow", "POST").send({ detail: "Send messages with POST." }),
     );
-  };
 
-const metadataRoutes =
-  ({ authorizationServers }: McpService): RoutePlugin =>
-  async (app) => {
+    if (service.authorizationServers.length === 0) return;
+    app.addHook("onSend", (request, reply, _payload, done) => {
+      const challenge = reply.statusCode === 401 ? challengeOf(request.headers, app.mountPrefix) : undefined;
+      if (challenge !== undefined) reply.header("www-authenticate", challenge);
+      done();
+    });
     for (const path of METADATA_PATHS) {
       app.get(
         path,
@@ -222,14 +215,7 @@ const metadataRoutes =
             response: { 200: z.any() },
           },
         },
-        async (request) => resourceMetadata(request.headers, app.mountPrefix, authorizationServers),
+        async (request) => resourceMetadata(request.headers, app.mountPrefix, service.authorizationServers),
       );
     }
-  };
-
-export const createMcpRoutes =
-  (service: McpService): RoutePlugin =>
-  async (app) => {
-    await app.register(messageRoutes(service));
-    if (service.authorizationServers.length > 0) await app.register(metadataRoutes(service));
   };

@@ -71,38 +71,6 @@ const toProtocolError = (error: unknown, exchange: Exchange, method: string): Pr
   return FAULT;
 };
 
-const orProtocolError = async <Result>(
-  exchange: Exchange,
-  method: string,
-  answer: () => Promise<Result>,
-): Promise<Result> => {
-  try {
-    return await answer();
-  } catch (error) {
-    throw toProtocolError(error, exchange, method);
-  }
-};
-
-const clientOf = (era: "modern" | "legacy", { mcpReq }: ServerContext): Client => ({
-  cancelsByLeaving: era === "modern",
-  // A request of an older revision does not say what its client can do.
-  capabilities:
-    ownField(
-      mcpReq.envelope as Record<string, ClientCapabilities> | undefined,
-      CLIENT_CAPABILITIES_META_KEY,
-    ) ?? {},
-});
-
-const progressOf = ({ mcpReq }: ServerContext) => {
-  const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return undefined;
-  return async (progress: number, message: string): Promise<void> =>
-    await mcpReq.notify({
-      method: "notifications/progress",
-      params: { progressToken, progress, message },
-    });
-};
-
 /** The caller may not read the assistant, but may have another with the same name. */
 const unlessHidden = (error: unknown): undefined => {
   if (error instanceof ThreadloomError && error.missing === "assistant") return undefined;
@@ -128,65 +96,82 @@ const callTool = async (
   return await calling.call({ ...call, assistantId }, exchange);
 };
 
-const setToolMethods = (
-  server: Server,
-  methods: Methods,
-  exchange: Exchange,
-  era: "modern" | "legacy",
-): void => {
-  server.setRequestHandler("tools/list", async ({ params }) =>
-    orProtocolError(exchange, "tools/list", async () => {
-      const { tools, nextCursor, isProvisional } = await methods.tools.list(exchange.caller, params?.cursor);
+const createServer = (methods: Methods, exchange: Exchange, era: "modern" | "legacy"): Server => {
+  const isModern = era === "modern";
+  const server = new Server(SERVER_INFO, {
+    capabilities: { tools: {}, ...(isModern ? { extensions: { [TASKS]: {} } } : {}) },
+    cacheHints: CACHE_HINTS,
+  });
+  const { tools, tasks } = methods;
+
+  const answered = async <Result>(method: string, answer: () => Promise<Result>): Promise<Result> =>
+    await answer().catch((error: unknown) => {
+      throw toProtocolError(error, exchange, method);
+    });
+
+  const clientOf = ({ mcpReq: { envelope } }: ServerContext): Client => ({
+    cancelsByLeaving: isModern,
+    // A request of an older revision does not say what its client can do.
+    capabilities:
+      ownField(envelope as Record<string, ClientCapabilities> | undefined, CLIENT_CAPABILITIES_META_KEY) ??
+      {},
+  });
+
+  server.setRequestHandler("tools/list", ({ params }) =>
+    answered("tools/list", async () => {
+      const page = await tools.list(exchange.caller, params?.cursor);
       return {
-        tools: tools.map(
+        tools: page.tools.map(
           (tool) => ({ ...tool, annotations: { title: tool.title, openWorldHint: true } }) as WireTool,
         ),
-        ...(nextCursor === undefined ? {} : { nextCursor }),
-        ...(isProvisional ? { ttlMs: 0 } : {}),
+        ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
+        ...(page.isProvisional ? { ttlMs: 0 } : {}),
       };
     }),
   );
 
-  server.setRequestHandler("tools/call", async ({ params }, context) => {
+  server.setRequestHandler("tools/call", ({ params }, context) => {
+    const { mcpReq } = context;
+    const progressToken = mcpReq._meta?.progressToken;
+    const onProgress = (progress: number, message: string): Promise<void> =>
+      mcpReq.notify({
+        method: "notifications/progress",
+        params: { progressToken: progressToken!, progress, message },
+      });
     const call = {
       arguments: (params.arguments ?? {}) as JsonObject,
-      client: clientOf(era, context),
-      requestState: context.mcpReq.requestState<string>(),
-      inputResponses: context.mcpReq.inputResponses,
-      onProgress: progressOf(context),
+      client: clientOf(context),
+      requestState: mcpReq.requestState<string>(),
+      inputResponses: mcpReq.inputResponses,
+      onProgress: progressToken === undefined ? undefined : onProgress,
     };
-    return await orProtocolError(
-      exchange,
+    return answered(
       "tools/call",
       async () => (await callTool(methods, exchange, params.name, call)) as CallToolResult,
     );
   });
-};
+  if (!isModern) return server;
 
-const setTaskMethods = (server: Server, { tasks }: Methods, exchange: Exchange): void => {
-  const withTasks = (context: ServerContext): Client => {
-    const client = clientOf("modern", context);
-    if (usesTasks(client)) return client;
-    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
-  };
-  const answered = async <Result>(method: string, answer: () => Promise<Result>): Promise<Result> =>
-    await orProtocolError(exchange, method, answer);
-
-  server.setRequestHandler("tasks/get", { params: taskParams }, async ({ taskId }, context) => {
-    const client = withTasks(context);
-    return await answered("tasks/get", () => tasks.get(taskId, client, exchange));
-  });
-  server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
-    withTasks(context);
-    const { inputResponses = {} } = context.mcpReq;
-    await answered("tasks/update", () => tasks.update(taskId, inputResponses, exchange));
+  const onTask = (
+    method: string,
+    answer: (taskId: string, client: Client, context: ServerContext) => Promise<Record<string, unknown>>,
+  ): void =>
+    server.setRequestHandler(method, { params: taskParams }, ({ taskId }, context) => {
+      const client = clientOf(context);
+      const requiredCapabilities = { extensions: { [TASKS]: {} } };
+      if (!usesTasks(client)) throw new MissingRequiredClientCapabilityError({ requiredCapabilities });
+      return answered(method, () => answer(taskId, client, context));
+    });
+  onTask("tasks/get", (taskId, client) => tasks.get(taskId, client, exchange));
+  onTask("tasks/update", async (taskId, _client, { mcpReq: { inputResponses = {} } }) => {
+    await tasks.update(taskId, inputResponses, exchange);
     return {};
   });
-  server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
-    const client = withTasks(context);
-    await answered("tasks/cancel", () => tasks.cancel(taskId, client, exchange));
+  onTask("tasks/cancel", async (taskId, client) => {
+    await tasks.cancel(taskId, client, exchange);
     return {};
   });
+  return server;
 };
 
 /** Answers one request. `message`: its parsed body. */
@@ -214,20 +199,10 @@ const answerPlainly = async (server: Server, request: Request, message: unknown)
 export const createAnswering =
   (methods: Methods): AnswerMessage =>
   async (exchange, messageRequest, message) => {
-    const serverOf = (era: "modern" | "legacy"): Server => {
-      const isModern = era === "modern";
-      const server = new Server(SERVER_INFO, {
-        capabilities: { tools: {}, ...(isModern ? { extensions: { [TASKS]: {} } } : {}) },
-        cacheHints: CACHE_HINTS,
-      });
-      setToolMethods(server, methods, exchange, era);
-      if (isModern) setTaskMethods(server, methods, exchange);
-      return server;
-    };
     const request = messageRequest as Request;
     if (!isStreamed(message) && (await isLegacyRequest(request, message)))
-      return await answerPlainly(serverOf("legacy"), request, message);
-    const handler = createMcpHandler(({ era }) => serverOf(era), {
+      return await answerPlainly(createServer(methods, exchange, "legacy"), request, message);
+    const handler = createMcpHandler(({ era }) => createServer(methods, exchange, era), {
       legacy: "stateless",
       responseMode: isStreamed(message) ? "sse" : "auto",
       keepAliveMs: KEEP_ALIVE_MS,

@@ -1,4 +1,4 @@
-import type { CallToolResult, InputRequests } from "@modelcontextprotocol/server";
+import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Caller } from "../../access/caller.ts";
 import { ThreadloomError } from "../../platform/domain/errors.ts";
 import { timestamp } from "../../platform/lib/timestamps.ts";
@@ -10,37 +10,15 @@ import { answersOf, inputRequestsOf, mayAsk, resultOf, type Place } from "./resu
 
 const POLL_INTERVAL_MS = 1_000;
 
-type Status = "working" | "input_required" | "completed" | "cancelled";
-
-/** `Task` of the extension `io.modelcontextprotocol/tasks`. */
-interface TaskFields {
-  [key: string]: unknown;
-  taskId: string;
-  status: Status;
-  createdAt: string;
-  lastUpdatedAt: string;
-  /** Null: as long as the thread. */
-  ttlMs: number | null;
-  pollIntervalMs: number;
-}
-
-export interface CreatedTask extends TaskFields {
-  resultType: "task";
-}
-
-export interface DetailedTask extends TaskFields {
-  inputRequests?: InputRequests;
-  result?: CallToolResult;
-}
-
 /** Ids of this server begin with their time. */
 const timeOf = (runId: string): Date => new Date(Number.parseInt(runId.replace("-", "").slice(0, 12), 16));
 
+/** `Task` of the extension `io.modelcontextprotocol/tasks`. `ttlMs`: null for as long as the thread. */
 const fieldsOf = (
   taskId: string,
-  status: Status,
+  status: "working" | "input_required" | "completed" | "cancelled",
   { firstRunId, updatedAt, ttlMs }: { firstRunId: string; updatedAt: Date; ttlMs: number | null },
-): TaskFields => ({
+) => ({
   taskId,
   status,
   createdAt: timestamp(timeOf(firstRunId)),
@@ -49,12 +27,13 @@ const fieldsOf = (
   pollIntervalMs: POLL_INTERVAL_MS,
 });
 
+export type CreatedTask = ReturnType<typeof createdTask>;
+
 /** The run is stored already. */
-export const createdTask = ({ row }: CreatedRun, ttlMs: number | null): CreatedTask => {
+export const createdTask = ({ row }: CreatedRun, ttlMs: number | null) => {
   const { thread_id: threadId, run_id: runId, updated_at: updatedAt } = row;
   const times = { firstRunId: runId, updatedAt, ttlMs };
-  const fields = fieldsOf(taskIdOf({ threadId, runId }), "working", times);
-  return { ...fields, resultType: "task" };
+  return { ...fieldsOf(taskIdOf({ threadId, runId }), "working", times), resultType: "task" as const };
 };
 
 export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
@@ -83,10 +62,10 @@ export const createTaskMethods = (calls: CallService, ttlMs: number | null) => {
 
   return {
     /** Throws `not_found`. */
-    async get(taskId: string, { capabilities }: Client, exchange: Exchange): Promise<DetailedTask> {
+    async get(taskId: string, { capabilities }: Client, exchange: Exchange) {
       const task = await find(exchange.caller, taskId);
       const { firstRunId, run } = task;
-      const fields = (status: Status): TaskFields =>
+      const fields = (status: Parameters<typeof fieldsOf>[1]) =>
         fieldsOf(task.id, status, { firstRunId, updatedAt: run.updated_at, ttlMs });
       switch (task.state) {
         case "submitted":

@@ -28,8 +28,12 @@ import type { ThreadStreamService } from "./joining.ts";
 
 const tags = ["Event streaming"];
 
-const commandRoutes =
-  (service: StreamingService): RoutePlugin =>
+/** The close code is this number plus the HTTP status. */
+const REFUSED = 4_000;
+
+/** `elementsAtMost`: JSON elements of a socket's message. */
+export const createStreamingRoutes =
+  (service: StreamingService, elementsAtMost: number): RoutePlugin =>
   async (app) => {
     app.post(
       "/threads/:thread_id/commands",
@@ -63,11 +67,7 @@ const commandRoutes =
         );
       },
     );
-  };
 
-const streamRoutes =
-  (service: StreamingService): RoutePlugin =>
-  async (app) => {
     app.post(
       "/threads/:thread_id/stream/events",
       {
@@ -108,14 +108,7 @@ const streamRoutes =
         await deliver(merged, createEventStream(reply, {}), onFault, access).finally(access.release);
       },
     );
-  };
 
-/** The close code is this number plus the HTTP status. */
-const REFUSED = 4_000;
-
-const socketRoutes =
-  (service: StreamingService, elementsAtMost: number): RoutePlugin =>
-  async (app) => {
     const bodies = createBodyRoom();
     app.route({
       method: "GET",
@@ -153,15 +146,6 @@ const socketRoutes =
         }
       },
     });
-  };
-
-/** `elementsAtMost`: JSON elements of a socket's message. */
-export const createStreamingRoutes =
-  (service: StreamingService, elementsAtMost: number): RoutePlugin =>
-  async (app) => {
-    await app.register(commandRoutes(service));
-    await app.register(streamRoutes(service));
-    await app.register(socketRoutes(service, elementsAtMost));
   };
 
 /** `-` (published contract) and `-1` (as for a run) mean all kept events. */

@@ -29,7 +29,9 @@ test("a reader translates an event of the run when the one before it was taken",
   });
   const namesOfNext = async () => {
     const events = await reader.next();
-    return typeof events === "string" ? events : events.map(({ event }) => event);
+    return typeof events === "string"
+      ? events
+      : events.map(({ data }) => (JSON.parse(data) as { type: string }).type);
   };
   expect(await namesOfNext()).toEqual(["RUN_STARTED"]);
   expect(translated).toEqual([]);

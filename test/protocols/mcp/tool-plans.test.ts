@@ -35,7 +35,7 @@ test("a tool is found in few blocks beside 20,000 others, by both of its names",
   const { explaining, blocks } = explainingDatabase(database);
   for (const name of ["helper_500", `helper_500_${id.slice(-8)}`]) {
     const found = await createToolRepository(database).find(EVERY_ASSISTANT, DEPLOYED, name);
-    expect(found).toMatchObject({ assistant_id: id, tool: name });
+    expect(found).toBe(id);
     await createToolRepository(explaining).find(EVERY_ASSISTANT, DEPLOYED, name);
     const read = blocks();
     expect(read).toBeGreaterThan(0);

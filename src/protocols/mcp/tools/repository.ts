@@ -56,7 +56,7 @@ const LIST = statement(
  */
 const FIND = statement(
   { ...DEPLOYED, tool: "text" },
-  (sql) => `select assistant_id, graph_id, title, description, ${sql.tool} as tool, '' as cursor
+  (sql) => `select assistant_id
   from (select * from (${named(sql)}) named where plain_name = ${sql.tool}
     union all select * from (${named(sql)}) named where ${longName} = ${sql.tool}) found
   order by ${ORDER} limit 1`,
@@ -89,9 +89,9 @@ export const createToolRepository = (database: Database) => ({
     visibility: Visibility<"assistants">,
     deployed: Deployed,
     tool: string,
-  ): Promise<ToolRow | undefined> {
+  ): Promise<string | undefined> {
     const visible = visibility.on("metadata");
     const { text, values } = FIND.compile({ ...deployed, visible, tool });
-    return (await database.boundedRead<ToolRow>(text, values))[0];
+    return (await database.boundedRead<ToolRow>(text, values))[0]?.assistant_id;
   },
 });

@@ -130,12 +130,11 @@ export const createToolService = ({ database, authorize, assistants, graphs, con
         return named && (await rowOf(caller, named))?.assistant_id;
       }
       if (graphs.has(name)) {
-        const tool = { assistant: name, name, description: undefined };
-        const found = await rowOf(caller, tool);
+        const found = await rowOf(caller, { assistant: name, name, description: undefined });
         if (found !== undefined) return found.assistant_id;
       }
       const visibility = await authorize(caller, "assistants", "search", { limit: 1, offset: 0 });
-      return (await repository.find(visibility, deployed(), name))?.assistant_id;
+      return await repository.find(visibility, deployed(), name);
     },
   };
 };
