@@ -1,12 +1,12 @@
-import { resolve } from "node:path";
 import { z } from "zod";
+import { exportOf, type NamedExport } from "./http.ts";
 
 /** `store.index` of `langgraph.json`. */
 export interface StoreIndexConfig {
   /** As written: `./embeddings.ts:embed` or `openai:text-embedding-3-small`. */
   embed: string;
   /** Undefined for a provider's model. */
-  module: { file: string; exportName: string } | undefined;
+  module: NamedExport | undefined;
   dims: number;
   /** Paths of texts in LangGraph's notation; `$` is the whole value. */
   fields: string[];
@@ -34,10 +34,7 @@ export const storeIndexOf = (
 ): StoreIndexConfig | undefined => {
   if (index === undefined || index === null) return undefined;
   const { embed, dims, fields } = index;
-  const colon = embed.lastIndexOf(":");
-  const path = embed.slice(0, colon);
-  const module = FILE.test(path)
-    ? { file: resolve(folder, path), exportName: embed.slice(colon + 1) }
-    : undefined;
+  const isFile = FILE.test(embed.slice(0, embed.lastIndexOf(":")));
+  const module = isFile ? exportOf(embed, folder) : undefined;
   return { embed, module, dims, fields: fields ?? ["$"] };
 };

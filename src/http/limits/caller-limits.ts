@@ -54,57 +54,8 @@ const createCounting =
     return address === undefined ? undefined : { name: address, times: 1 };
   };
 
-/** Counts streams, WebSockets, their subscriptions, and requests that wait for a run. */
-interface OpenStreams {
-  readonly active: number;
-  /** Returns a function that ends the stream and may be called repeatedly. Throws `tooMany`. */
-  open(caller: CountedCaller | undefined): () => void;
-}
-
 /** A guess: most streams end within seconds. */
 const RETRY_SECONDS = 5;
-
-/** `perCaller`: for a caller with `times` 1; 0 means no limit. `inAll`: for this process. */
-const createOpenStreams = ({ perCaller, inAll }: { perCaller: number; inAll: number }): OpenStreams => {
-  let active = 0;
-  /** Holds only callers with open streams. */
-  const byCaller = new Map<string, number>();
-
-  return {
-    get active() {
-      return active;
-    },
-
-    open(caller) {
-      if (active >= inAll) {
-        throw tooMany("This server has as many streams and waiting requests open as it can.", RETRY_SECONDS);
-      }
-      const name = perCaller === 0 ? undefined : caller?.name;
-      if (caller !== undefined && name !== undefined) {
-        const mine = byCaller.get(name) ?? 0;
-        const atMost = perCaller * caller.times;
-        if (mine >= atMost) {
-          throw tooMany(
-            `At most ${atMost} streams, WebSockets and waiting requests of one caller are open at once; close one first.`,
-            RETRY_SECONDS,
-          );
-        }
-        byCaller.set(name, mine + 1);
-      }
-      active += 1;
-      let isOpen = true;
-      return () => {
-        if (!isOpen) return;
-        isOpen = false;
-        active -= 1;
-        if (name === undefined) return;
-        const others = (byCaller.get(name) ?? 1) - 1;
-        if (others === 0) byCaller.delete(name);
-        else byCaller.set(name, others);
-      };
-    },
-  };
-};
 
 const RATE_CLASSES = ["reads", "searches", "writes", "runs", "streams"] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
@@ -212,7 +163,9 @@ export const createRefusals = ({
 export interface CallerLimitOptions extends CountingOptions {
   /** Per user or address; 0 means no limit. */
   perMinute: Readonly<Record<RateClass, number>>;
+  /** For a caller with `times` 1; 0 means no limit. */
   streamsPerCaller: number;
+  /** For this process. */
   streamsAtMost: number;
   /** Default: refusals are counted but not logged. */
   refusals?: Refusals;
@@ -236,7 +189,7 @@ export interface CallerLimits {
   takesRun(counted: string | null): boolean;
   /** Takes tokens even if none are left, for a request that was already accepted. */
   charge(caller: CountedCaller, rate: RateClass, amount: number): void;
-  /** Counts an open stream until the returned function is called. Throws `tooMany`. */
+  /** Counts an open stream until the returned function is first called. Throws `tooMany`. */
   openStream(caller: CountedCaller | undefined): () => void;
   noteDroppedConnection(): void;
   /** Also counts refusals by limits of other files. */
@@ -253,7 +206,10 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
   const { countedName = (name) => name } = options;
   /** Requests and crons share the bucket of runs. */
   const keyOf = (name: string, rate: RateClass): string => (rate === "runs" ? countedName(name) : name);
-  const streams = createOpenStreams({ perCaller: streamsPerCaller, inAll: streamsAtMost });
+  /** Streams, WebSockets, their subscriptions, and requests that wait for a run. */
+  let streams = 0;
+  /** Holds only callers with open streams. */
+  const streamsOf = new Map<string, number>();
 
   return {
     counted: createCounting(options),
@@ -289,18 +245,37 @@ export const createCallerLimits = (options: CallerLimitOptions): CallerLimits =>
     },
 
     openStream(caller) {
-      try {
-        return streams.open(caller);
-      } catch (error) {
+      const name = streamsPerCaller === 0 ? undefined : caller?.name;
+      const mine = name === undefined ? 0 : (streamsOf.get(name) ?? 0);
+      const atMost = streamsPerCaller * (caller?.times ?? 1);
+      const refusal = (text: string): ThreadloomError => {
         refusals.note("open_streams", caller?.name);
-        throw error;
-      }
+        return tooMany(text, RETRY_SECONDS);
+      };
+      if (streams >= streamsAtMost)
+        throw refusal("This server has as many streams and waiting requests open as it can.");
+      if (name !== undefined && mine >= atMost)
+        throw refusal(
+          `At most ${atMost} streams, WebSockets and waiting requests of one caller are open at once; close one first.`,
+        );
+      streams += 1;
+      if (name !== undefined) streamsOf.set(name, mine + 1);
+      let isOpen = true;
+      return () => {
+        if (!isOpen) return;
+        isOpen = false;
+        streams -= 1;
+        if (name === undefined) return;
+        const others = (streamsOf.get(name) ?? 1) - 1;
+        if (others === 0) streamsOf.delete(name);
+        else streamsOf.set(name, others);
+      };
     },
 
     noteDroppedConnection() {
       refusals.note("connections");
     },
 
-    figures: () => ({ open_streams: streams.active, refused: refusals.figures() }),
+    figures: () => ({ open_streams: streams, refused: refusals.figures() }),
   };
 };
