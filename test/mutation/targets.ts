@@ -159,7 +159,7 @@ export const TARGETS: readonly Target[] = [
       "api/runs/concurrency",
     ],
   ),
-  ...sql(["create", "create-on-idle-thread", "create-with-thread", "create-behind-others"], CREATION),
+  ...sql(["create"], CREATION),
   ...sql(["lock-threads", "lock-unfinished", "announce-reader", "remove-ended"], CREATION),
   { file: "src/api/runs/repository.ts", kind: "sql", tests: CREATION },
   ...sql(["delete-threads"], ["engine/queue/ending", "api/threads/deletion", "api/runs/threadless"]),

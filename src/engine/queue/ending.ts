@@ -127,7 +127,7 @@ export const createRunEnds = (
       return [...withThread.map((run) => ({ run, ...cancelled(action) })), ...ends];
     },
 
-    /** The caller holds the locks. sql/create-behind-others.ts updates the run count. */
+    /** The caller holds the locks. sql/create.ts updates the run count. */
     replaceWaiting: withdraw,
 
     /** The caller holds the threads' locks, for deletion. */

@@ -8,11 +8,11 @@ import type { ObjectStore } from "./object-store.ts";
 import { boundAnswers, isUnanswered, type BoundedStatement } from "./answer-bound.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { BOUNDED_TRANSACTION, createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
+import { createGrouping, type Grouping } from "./grouping.ts";
 import type { Queryable } from "./queryable.ts";
 import { createLosses } from "./losses.ts";
 import { createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
-import { nameStatements } from "./statement-names.ts";
 
 export interface DatabaseOptions {
   connectionString: string;
@@ -47,6 +47,8 @@ export interface Database extends Records, BoundedReads {
   readonly connectionString: string;
   /** `answerMs`: time limit for the answer, after which the connection is closed. */
   query<Row>(text: string, values?: unknown[], options?: { answerMs?: number }): Promise<Row[]>;
+  /** Callers of the same time share a statement; undefined: no row. */
+  grouped: Grouping;
   /** Rolls back if `work` throws; `opening` replaces `begin`. Never call user code in `work`. */
   transaction<T>(work: (transaction: Records) => Promise<T>, opening?: string): Promise<T>;
   /** True: this database threw the error, and the fault may pass. Graphs may throw errors of their own databases. */
@@ -95,6 +97,32 @@ const TYPES_WITH_ENCRYPTED: pg.CustomTypesConfig = {
     JSON_TYPES.has(id) && format !== "binary"
       ? parseStoredJson
       : (pg.types.getTypeParser(id, format as "text") as unknown)) as pg.CustomTypesConfig["getTypeParser"],
+};
+
+/**
+ * The code bounds the number of statements: lists are arrays, never `in ($1, $2, …)`. The cap guards against a composed
+ * statement with endless variants.
+ */
+const STATEMENTS_AT_MOST = 500;
+
+/**
+ * Prepares each statement once per connection: 1.76x the throughput on a bare connection. Kysely sends unnamed
+ * statements; there it is 1.3 to 1.4x.
+ */
+const nameStatements = (client: pg.PoolClient): void => {
+  const names = new Map<string, string>();
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+  const named = (text: unknown, values: unknown, ...rest: unknown[]): unknown => {
+    if (typeof text !== "string" || !Array.isArray(values)) return query(text, values, ...rest);
+    let name = names.get(text);
+    if (name === undefined) {
+      if (names.size >= STATEMENTS_AT_MOST) return query(text, values, ...rest);
+      name = `s${names.size}`;
+      names.set(text, name);
+    }
+    return query({ name, text, values }, ...rest);
+  };
+  client.query = named as typeof client.query;
 };
 
 export const openDatabase = (options: DatabaseOptions): Database => {
@@ -178,7 +206,7 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     },
   });
 
-  const database: Omit<Database, keyof BoundedReads> = {
+  const database: Omit<Database, keyof BoundedReads | "grouped"> = {
     ...recordsOver(pool, answerTimeoutMs),
     pool,
     connectionString,
@@ -213,5 +241,5 @@ export const openDatabase = (options: DatabaseOptions): Database => {
   const boundedReads = createBoundedReads((work) =>
     database.transaction(({ query }) => work(query), BOUNDED_TRANSACTION),
   );
-  return { ...database, ...boundedReads };
+  return { ...database, ...boundedReads, grouped: createGrouping(database, logger) };
 };

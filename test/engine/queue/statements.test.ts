@@ -1,13 +1,15 @@
+import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
+import { createGrouping } from "../../../src/platform/database/grouping.ts";
 import type { RunRow } from "../../../src/platform/database/tables.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import type { JsonObject } from "../../../src/platform/lib/json.ts";
 import { announceReader } from "../../../src/engine/queue/sql/announce-reader.ts";
 import { askToCancel } from "../../../src/engine/queue/sql/ask-to-cancel.ts";
-import { createBehindOthers } from "../../../src/engine/queue/sql/create-behind-others.ts";
-import { createOnIdleThread } from "../../../src/engine/queue/sql/create-on-idle-thread.ts";
-import { createWithThread } from "../../../src/engine/queue/sql/create-with-thread.ts";
+import { createBehindOthers } from "../../../src/engine/queue/sql/create.ts";
+import { createOnIdleThread } from "../../../src/engine/queue/sql/create.ts";
+import { createWithThread } from "../../../src/engine/queue/sql/create.ts";
 import type { NewRun } from "../../../src/engine/queue/sql/create.ts";
 import { endingWaiting } from "../../../src/engine/queue/sql/end-waiting.ts";
 import { lockThread, lockThreads } from "../../../src/engine/queue/sql/lock-threads.ts";
@@ -177,7 +179,10 @@ describe("the statement for an idle thread", () => {
       "threads",
       threadId,
       () => createOnIdleThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM),
-      async (holder) => void (await createOnIdleThread(holder, ALL_RIGHTS, first, undefined)),
+      async (holder) => {
+        const grouped = createGrouping(holder, pino({ level: "silent" }));
+        await createOnIdleThread({ grouped }, ALL_RIGHTS, first, undefined);
+      },
     );
     expect(second).toBeUndefined();
     const rows = await database.query("select run_id, status from threadloom.runs");

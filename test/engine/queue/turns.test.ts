@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RunRow } from "../../../src/platform/database/tables.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { createBehindOthers } from "../../../src/engine/queue/sql/create-behind-others.ts";
-import { createOnIdleThread } from "../../../src/engine/queue/sql/create-on-idle-thread.ts";
-import { createWithThread } from "../../../src/engine/queue/sql/create-with-thread.ts";
+import { createBehindOthers } from "../../../src/engine/queue/sql/create.ts";
+import { createOnIdleThread } from "../../../src/engine/queue/sql/create.ts";
+import { createWithThread } from "../../../src/engine/queue/sql/create.ts";
 import { lockThread } from "../../../src/engine/queue/sql/lock-threads.ts";
 import { lockUnfinished } from "../../../src/engine/queue/sql/lock-unfinished.ts";
 import { ALL_RIGHTS } from "../../helpers/access.ts";

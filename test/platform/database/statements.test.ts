@@ -79,7 +79,10 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     "a run with a webhook: its end and its delivery are one statement",
   ],
   [/^with expired as \( select e\.ctid/, "the sweep for events that nobody may read any more"],
-  [/^with asked as/, "the runs of crons, many at a time; their threads are a parameter"],
+  [
+    /unnest\(\$1::uuid\[\]\) with ordinality as list \(first, place\)/,
+    "several runs share a statement (grouping.ts), also those of crons; their threads are a parameter",
+  ],
   [/threadloom\.(encryption_keys|encrypting_servers) /, "which keys are used, by server"],
 ];
 

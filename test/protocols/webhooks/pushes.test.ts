@@ -38,6 +38,7 @@ const counting = () => {
       statements.push(text);
       return database.query(text, values);
     },
+    grouped: async (statement, source) => (await statement.query(counted, [source]))[0],
     transaction: (work, begin) => {
       statements.push("begin");
       return database.transaction(work, begin);
@@ -205,6 +206,7 @@ describe("beside 20,000 configurations of other tasks and 20,000 runs", () => {
     await database.transaction(async (transaction) => {
       const inside: Database = {
         ...explaining(transaction as never),
+        grouped: async (statement, source) => (await statement.query(inside, [source]))[0],
         transaction: (work) => work(inside as never),
       };
       const pushes = createPushes(inside);

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ElementCache } from "../../../src/state/checkpoints/lists/element-cache.ts";
 import { ThreadLists } from "../../../src/state/checkpoints/lists/thread-lists.ts";
 import { KnownShapes } from "../../../src/state/checkpoints/rows/known-shapes.ts";
+import { FIELD } from "../../../src/state/checkpoints/rows/separators.ts";
 import { WriteQueue } from "../../../src/state/checkpoints/write/write-queue.ts";
 import { Encryption } from "../../../src/platform/encryption/encryption.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
@@ -22,21 +23,21 @@ const TAKEN = failing("23505");
 
 /** A queue on a database that takes one second for each answer. */
 const aQueue = (answer: (tries: number) => Answer) => {
+  const threadId = randomUUID();
   const made = { tries: 0, lists: [] as unknown[] };
   const database = {
     encryption: new Encryption(undefined),
     async query(_text: string, values: unknown[]) {
       made.tries += 1;
-      made.lists.push((values[1] as unknown[])[0]);
+      made.lists.push((values[1] as string).split(FIELD)[1]);
       // The queue retries endlessly. Without an answer the test ends, while an error would cause another retry.
       if (made.tries > TRIES_AT_MOST) await new Promise(() => undefined);
       vi.advanceTimersByTime(SECOND_MS);
       const failure = answer(made.tries);
       if (failure !== undefined) throw failure;
-      return [{ held: true, version: null }];
+      return [{ thread_id: threadId, version: null }];
     },
   } as Partial<Database> as Database;
-  const threadId = randomUUID();
   const elements = new ElementCache(1_000_000);
   const threadLists = new ThreadLists();
   const queue = new WriteQueue({

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import type { RunRow } from "../../../platform/database/tables.ts";
 import { assistantNotFound, invalid, threadNotFound, threadTaken } from "../../../platform/domain/errors.ts";
-import { createWithThreads } from "../../../engine/queue/sql/create-with-thread.ts";
+import { createWithThreads } from "../../../engine/queue/sql/create.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";

@@ -5,7 +5,7 @@ import type { Announcements } from "../announcements.ts";
 import type { RunEnd } from "../../../engine/queue/attempts.ts";
 import type { RunEnds } from "../../../engine/queue/ending.ts";
 import { askToCancel } from "../../../engine/queue/sql/ask-to-cancel.ts";
-import { createBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
+import { createBehindOthers } from "../../../engine/queue/sql/create.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import { lockUnfinished, type UnfinishedRunRow } from "../../../engine/queue/sql/lock-unfinished.ts";
 import { turnsOfThread } from "../../../engine/queue/sql/turns-of-thread.ts";

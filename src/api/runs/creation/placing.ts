@@ -5,8 +5,8 @@ import { assistantNotFound, threadNotFound, threadTaken } from "../../../platfor
 import type { Execution } from "../../../engine/attempt/execution.ts";
 import type { Worker } from "../../../engine/worker/worker.ts";
 import type { ThreadTtl } from "../../../graphs/project/expiry.ts";
-import { createOnIdleThread } from "../../../engine/queue/sql/create-on-idle-thread.ts";
-import { createWithThread } from "../../../engine/queue/sql/create-with-thread.ts";
+import { createOnIdleThread } from "../../../engine/queue/sql/create.ts";
+import { createWithThread } from "../../../engine/queue/sql/create.ts";
 import type { CreationRights, NewRun } from "../../../engine/queue/sql/create.ts";
 import { lockThreads } from "../../../engine/queue/sql/lock-threads.ts";
 import type { Announcements } from "../announcements.ts";

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
-import { createBehindOthers } from "../../../engine/queue/sql/create-behind-others.ts";
-import { createWithThreads, existingThreads } from "../../../engine/queue/sql/create-with-thread.ts";
+import { createBehindOthers } from "../../../engine/queue/sql/create.ts";
+import { createWithThreads, existingThreads } from "../../../engine/queue/sql/create.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
 import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";

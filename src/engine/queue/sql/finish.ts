@@ -1,5 +1,15 @@
 import type { Database, Encryption, Queryable } from "../../../platform/database/database.ts";
-import { encryptedParameter, statement, type Statement } from "../../../platform/database/statement.ts";
+import {
+  isRunningRun,
+  LARGE_CHARACTERS,
+  type GroupedStatement,
+} from "../../../platform/database/grouping.ts";
+import {
+  encryptedParameter,
+  listStatement,
+  type List,
+  type ListStatement,
+} from "../../../platform/database/statement.ts";
 import type { AttemptSelector, RunOutcome } from "../attempts.ts";
 import { ENDED_COLUMNS } from "../columns.ts";
 import { recorded, withPushes, type RecordEnds, type RecordPushes } from "./ended.ts";
@@ -52,8 +62,7 @@ const attemptOf = ({ attempt }: Finish) => attempt;
 const SPANS_PARAMETERS = { ...FINISH_PARAMETERS, ...spansParameters(recordsOf, attemptOf) } as const;
 /** For runs that used models. */
 const RECORDS_PARAMETERS = { ...FINISH_PARAMETERS, ...recordsParameters(recordsOf, attemptOf) } as const;
-
-/** For runs with a webhook. */
+/** For runs with a webhook, and of threads with push notifications. */
 const VALUES_PARAMETERS = {
   ...RECORDS_PARAMETERS,
   finalValues: encryptedParameter(
@@ -66,25 +75,37 @@ const VALUES_PARAMETERS = {
 } as const;
 
 type Sql = Readonly<Record<keyof typeof FINISH_PARAMETERS, string>>;
-type RecordsSql = Readonly<Record<keyof typeof RECORDS_PARAMETERS, string>>;
+
+interface FinishedRow {
+  thread_id: string;
+  unfinished_runs: number;
+}
+
+/** Only statements with `withPushes` end runs of threads with push notifications. */
+const WITHOUT_PUSHES = "and t.pushes is null";
 
 /**
  * running → success, error, timeout or interrupted; locks the thread first. While other runs wait the thread
- * stays `busy`, and `resting_status` keeps its later status. Indexes: threads_pkey, runs_pkey,
- * checkpoints_pkey.
+ * stays `busy`, and `resting_status` keeps its later status. `storing`: CTEs that store more of the runs in `ended`.
+ * Indexes: threads_pkey, runs_pkey, checkpoints_pkey.
  */
-const finishText = (sql: Sql, recording = "", condition = ""): string => `with thread as (
-  select thread_id from threadloom.threads where thread_id = ${sql.threadId} ${condition}for no key update),
+const finishText = (
+  sql: Sql,
+  { rows, isOne }: List,
+  storing = "",
+  condition = WITHOUT_PUSHES,
+): string => `with held as (
+  select t.thread_id, place from ${rows} join threadloom.threads t on t.thread_id = ${sql.threadId} ${condition}
+  ${isOne ? "for no key update of t" : `join threadloom.runs r on ${isRunningRun(sql)} for no key update of t, r skip locked`}),
 ended as (
   update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
     unlogged_attempt = case when ${sql.unlogged} and r.reader_id <> r.worker_id then r.attempt else r.unlogged_attempt end
-  from thread where r.thread_id = ${sql.threadId} and r.run_id = ${sql.runId} and r.attempt = ${sql.attempt}
-    and r.status = 'running'
+  from held where ${isRunningRun(sql, isOne)}
     and (${sql.checkpointId} is null or exists (
       select from threadloom.checkpoints c
       where c.thread_id = ${sql.threadId} and c.checkpoint_ns = ${sql.checkpointNs}
         and c.checkpoint_id = ${sql.checkpointId}))
-  returning ${ENDED_COLUMNS}, r.status, r.error)${recording}
+  returning ${ENDED_COLUMNS}, r.status, r.error, held.place)${storing}
 update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
   status = case when t.unfinished_runs > 1 then 'busy' else coalesce(${sql.threadStatus}, t.resting_status) end,
   resting_status = coalesce(${sql.threadStatus}, t.resting_status),
@@ -95,26 +116,27 @@ update threadloom.threads t set unfinished_runs = t.unfinished_runs - 1,
 from ended where t.thread_id = ${sql.threadId}
 returning t.thread_id, t.unfinished_runs`;
 
-const storing = (sql: RecordsSql): string => `,\n${storeRecords(sql)}`;
-
-/** Only statements with `withPushes` end runs of threads with push notifications. */
-const WITHOUT_PUSHES = "and pushes is null ";
-const FINISH = statement(FINISH_PARAMETERS, (sql) => finishText(sql, "", WITHOUT_PUSHES));
-const FINISH_TRACED = statement(SPANS_PARAMETERS, (sql) =>
-  finishText(sql, `,\n${storeSpans(sql)}`, WITHOUT_PUSHES),
-);
-const FINISH_RECORDED = statement(RECORDS_PARAMETERS, (sql) => finishText(sql, storing(sql), WITHOUT_PUSHES));
-
 interface FinishedRow {
   thread_id: string;
   unfinished_runs: number;
 }
 
-/** A run without models does not pay for the part of the statement that stores their usage. */
-const statementOf = ({ outcome: { records } }: Finish): Statement<Finish> => {
-  if (records === undefined) return FINISH;
-  return records.usage.length === 0 ? FINISH_TRACED : FINISH_RECORDED;
-};
+const grouped = ({ query }: ListStatement<Finish>): GroupedStatement<Finish, FinishedRow> => ({
+  threadOf: ({ attempt }) => attempt.threadId,
+  isSeparate: ({ outcome: { error, interrupts, records, final } }) =>
+    error !== null ||
+    final !== undefined ||
+    interrupts.length + (records?.spans?.length ?? 0) > LARGE_CHARACTERS,
+  query,
+});
+
+const FINISH = grouped(listStatement(FINISH_PARAMETERS, {}, finishText));
+const FINISH_TRACED = grouped(
+  listStatement(SPANS_PARAMETERS, {}, (sql, list) => finishText(sql, list, `,\n${storeSpans(sql)}`)),
+);
+const FINISH_RECORDED = grouped(
+  listStatement(RECORDS_PARAMETERS, {}, (sql, list) => finishText(sql, list, `,\n${storeRecords(sql)}`)),
+);
 
 export interface Finished {
   /** Pending runs of the thread. */
@@ -130,35 +152,37 @@ export const finishing = (
   record: RecordEnds | undefined,
   recordPushes: RecordPushes | undefined,
 ): { finish: FinishRun<Database>; finishInTransaction: FinishRun<Queryable> } => {
-  const finishWithValues =
-    record &&
-    statement(VALUES_PARAMETERS, (sql) => finishText(sql, `${recorded(record, sql)}${storing(sql)}`));
-  const finishWithPushes = statement(RECORDS_PARAMETERS, (sql) =>
-    finishText(sql, `${withPushes(recordPushes)}${storing(sql)}`),
-  );
+  const storingAll = (storing: string, condition?: string): ListStatement<Finish> =>
+    record === undefined
+      ? listStatement(RECORDS_PARAMETERS, {}, (sql, list) =>
+          finishText(sql, list, `${storing},\n${storeRecords(sql)}`, condition),
+        )
+      : listStatement(VALUES_PARAMETERS, {}, (sql, list) =>
+          finishText(sql, list, `${recorded(record, sql)}${storing},\n${storeRecords(sql)}`, condition),
+        );
+  const finishWithValues = grouped(storingAll(""));
+  const finishWithPushes = storingAll(withPushes(recordPushes), "");
+  /** A run without models does not pay for the part of the statement that stores their usage. */
+  const statementOf = ({ outcome: { records, final } }: Finish): GroupedStatement<Finish, FinishedRow> => {
+    if (final !== undefined) return finishWithValues;
+    if (records === undefined) return FINISH;
+    return records.usage.length === 0 ? FINISH_TRACED : FINISH_RECORDED;
+  };
 
-  const withoutPushes = async (queryable: Queryable, finish: Finish): Promise<FinishedRow | undefined> =>
-    (await statementOf(finish).query<FinishedRow>(queryable, finish))[0];
   /** Of a thread with push notifications. The caller holds its lock, so this sees all that were set before the end. */
   const withPushesOf = async (transaction: Queryable, finish: Finish): Promise<Finished | undefined> => {
-    const [row] = await finishWithPushes.query<FinishedRow>(transaction, finish);
+    const [row] = await finishWithPushes.query<FinishedRow>(transaction, [finish]);
     return row && { waiting: row.unfinished_runs, pushes: true };
-  };
-  const withValues = async (queryable: Queryable, finish: Finish): Promise<Finished | undefined> => {
-    const [row] = await (finishWithValues ?? finishWithPushes).query<FinishedRow>(queryable, finish);
-    return row && { waiting: row.unfinished_runs };
   };
 
   return {
     finishInTransaction: async (transaction, finish) => {
-      if (finish.outcome.final !== undefined) return await withValues(transaction, finish);
-      const row = await withoutPushes(transaction, finish);
+      const [row] = await statementOf(finish).query(transaction, [finish]);
       return row ? { waiting: row.unfinished_runs } : await withPushesOf(transaction, finish);
     },
 
     finish: async (database, finish) => {
-      if (finish.outcome.final !== undefined) return await withValues(database, finish);
-      const row = await withoutPushes(database, finish);
+      const row = await database.grouped(statementOf(finish), finish);
       if (row !== undefined) return { waiting: row.unfinished_runs };
       return await database.transaction(async (transaction) => {
         await lockThread(transaction, finish.attempt.threadId);

@@ -6,3 +6,5 @@ export const RECORD = "\u001e";
 export const GROUP = "\u001d";
 export const OLDER = "\u001c";
 export const UNIT = "\u001f";
+/** See write-statement.ts. */
+export const FIELD = "\u001b";

@@ -1,14 +1,7 @@
 import type { Queryable } from "../../../platform/database/database.ts";
+import { isRunningRun } from "../../../platform/database/grouping.ts";
 import { statement } from "../../../platform/database/statement.ts";
 import { freeUnreferenced, NOTE_UNUSED } from "./freeing.ts";
-
-/**
- * For joins: `r` is the running run with these ids. Always a lookup in runs_pkey: `any(array[…])`, `is not distinct`
- * and `|| ''` keep the planner from the index of all runs of a thread, and from that of all running runs.
- */
-const isRunningRun = (sql: { threadId: string; runId: string; attempt: string }): string =>
-  `r.run_id = any(array[${sql.runId}]) and r.thread_id is not distinct from ${sql.threadId}
-      and r.attempt = ${sql.attempt} and r.status || '' = 'running'`;
 
 /** Also deletes the writes of other runs on the run's checkpoints. */
 const DELETE_RUN_CHECKPOINTS = statement(

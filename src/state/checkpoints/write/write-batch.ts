@@ -1,13 +1,14 @@
 import type { Database } from "../../../platform/database/database.ts";
+import { LARGE_CHARACTERS, type GroupedStatement } from "../../../platform/database/grouping.ts";
 import { ELEMENTS_PER_ROW_AT_MOST, type Batch } from "../rows/new-rows.ts";
 import type { AttemptSource, Fence } from "./fences.ts";
-import type { BatchSource } from "./write-parameters.ts";
 import {
   WRITE_AS_ATTEMPT,
   WRITE_FREELY,
   WRITE_WHILE_IDLE,
   WRITE_WHILE_UNCHANGED,
-  type Answer,
+  type BatchSource,
+  type Held,
 } from "./write-statement.ts";
 
 interface BatchOptions {
@@ -32,22 +33,43 @@ export const writeBatch = async (
 ): Promise<boolean> => {
   const elements = batch.elements.flatMap(rowsOf);
   const source: BatchSource = { ...batch, elements, threadId, asynchronous };
-  const write = async (): Promise<readonly (Answer | undefined)[]> => {
+  const write = async (): Promise<Held | undefined> => {
     switch (fence?.kind) {
       case "attempt":
-        return WRITE_AS_ATTEMPT.query(database, { ...source, ...fence, last });
+        return await database.grouped(AS_ATTEMPT, { ...source, ...fence, last });
       case "idle-thread":
-        return WRITE_WHILE_IDLE.query(database, source);
+        return (await WRITE_WHILE_IDLE.query<Held>(database, [source]))[0];
       case "unchanged-thread":
-        return WRITE_WHILE_UNCHANGED.query(database, { ...source, ...fence });
+        return (await WRITE_WHILE_UNCHANGED.query<Held>(database, [{ ...source, ...fence }]))[0];
       case undefined:
-        return WRITE_FREELY.query(database, source);
+        return (await WRITE_FREELY.query<Held>(database, [source]))[0];
     }
   };
-  const [answer] = await write();
+  const held = await write();
   // This statement has raised the thread's version.
-  if (fence?.kind === "unchanged-thread" && answer?.version) fence.threadVersion = answer.version;
-  return answer?.held === true;
+  if (fence?.kind === "unchanged-thread" && held?.version) fence.threadVersion = held.version;
+  return held !== undefined;
+};
+
+/** Loops, because callbacks would cost a call per text. Ends early, because a batch may have millions of elements. */
+const isLarge = ({ checkpoints, elements, contents, writes }: Batch): boolean => {
+  let characters = 0;
+  for (const { record, metadata } of checkpoints) characters += record.length + metadata.length;
+  for (const { text } of contents) characters += text.length;
+  for (const task of writes) characters += task.writes.length;
+  for (const { texts } of elements) {
+    for (const text of texts) {
+      characters += text.length;
+      if (characters > LARGE_CHARACTERS) return true;
+    }
+  }
+  return characters > LARGE_CHARACTERS;
+};
+
+const AS_ATTEMPT: GroupedStatement<BatchSource & AttemptSource, Held> = {
+  threadOf: ({ threadId }) => threadId,
+  isSeparate: isLarge,
+  query: (queryable, all) => WRITE_AS_ATTEMPT.query(queryable, all),
 };
 
 /** Limits rows, because a read fetches whole rows. */
