@@ -2,19 +2,20 @@ import type { Database } from "../../platform/database/database.ts";
 import { isOutOfRoom } from "../../platform/database/passing-faults.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { HOSTED_GRAPHS, SILENT_SECONDS } from "../../engine/queue/hosting.ts";
+import type { Metrics, QueueRecord } from "./schemas.ts";
 
 /** Two partial indexes answer this without ended runs. */
 const COUNT_UNFINISHED = `select
-  (select count(*) from threadloom.runs where status = 'pending')::int as pending,
-  (select count(*) from threadloom.runs where status = 'running')::int as running`;
+  (select count(*) from threadloom.runs where status = 'pending')::int as num_pending,
+  (select count(*) from threadloom.runs where status = 'running')::int as num_running`;
 
 /** Index: crons_due. */
-const COUNT_CRONS = `select count(*)::int as scheduled, (count(*) filter (where next_run_date <= now()))::int as due,
+const COUNT_CRONS = `select count(*)::int as num_scheduled, (count(*) filter (where next_run_date <= now()))::int as num_due,
   coalesce(greatest(0, extract(epoch from now() - min(next_run_date))), 0)::float8 as late_seconds
   from threadloom.crons where next_run_date is not null`;
 
 /** Indexes: deliveries_due, deliveries_failed. */
-const COUNT_DELIVERIES = `select pending.webhooks::int as pending, failed.count::int as failed, pending.oldest_seconds,
+const COUNT_DELIVERIES = `select pending.webhooks::int as num_pending, failed.count::int as num_failed, pending.oldest_seconds,
     pending.pushes::int as pushes
   from (select count(*) filter (where kind = 'webhook') as webhooks, count(*) filter (where kind = 'push') as pushes,
       coalesce(greatest(0, extract(epoch from now() - min(run_ended_at) filter (where kind = 'webhook'))), 0)::float8 as oldest_seconds
@@ -23,7 +24,7 @@ const COUNT_DELIVERIES = `select pending.webhooks::int as pending, failed.count:
 
 /** The count reads rows. Index: threads_by_expiry. */
 const COUNTED_AT_MOST = 10_000;
-const COUNT_EXPIRED = `select count(*)::int as expired,
+const COUNT_EXPIRED = `select count(*)::int as num_expired,
   coalesce(greatest(0, extract(epoch from now() - min(expires_at))), 0)::float8 as late_seconds
   from (select expires_at from threadloom.threads where expires_bin <= now() and expires_at <= now() and unfinished_runs = 0
     order by expires_bin limit ${COUNTED_AT_MOST}) counted`;
@@ -37,28 +38,7 @@ const TABLE_BYTES = statement(
 );
 
 /** All counts cover all deployments that share the tables. */
-interface ExpiredCounts {
-  /** At most 10,000. */
-  expired: number;
-  /** Since the first of them expired; else 0. */
-  late_seconds: number;
-}
-
-/** Of webhooks; `pushes`: push notifications that are not delivered. */
-interface DeliveryCounts {
-  pushes: number;
-  pending: number;
-  failed: number;
-  /** Since the first run with an undelivered webhook ended; else 0. */
-  oldest_seconds: number;
-}
-
-interface CronCounts {
-  scheduled: number;
-  due: number;
-  /** Since the first unfired cron was due; else 0. */
-  late_seconds: number;
-}
+type Counts<Name extends "queue" | "threads" | "crons" | "webhooks"> = NonNullable<Metrics[Name]>;
 
 /** An empty update would wait for locks of the table. */
 const IS_WRITABLE = "select current_setting('transaction_read_only') = 'off' as writable";
@@ -92,17 +72,21 @@ export const createStatusRepository = (database: Database) => ({
   },
 
   /** `answerMs`: see Database.query. */
-  async countUnfinishedRuns(options?: { answerMs: number }): Promise<{ pending: number; running: number }> {
-    const [row] = await database.query<Record<"pending" | "running", number>>(COUNT_UNFINISHED, [], options);
-    return row!;
+  async countUnfinishedRuns(options?: { answerMs: number }): Promise<Omit<Counts<"queue">, "num_unhosted">> {
+    return (await database.query<Counts<"queue">>(COUNT_UNFINISHED, [], options))[0]!;
   },
 
-  async countDeliveries(): Promise<DeliveryCounts> {
-    return (await database.query<DeliveryCounts>(COUNT_DELIVERIES))[0]!;
+  /** `pushes`: push notifications that are not delivered. */
+  async countDeliveries(): Promise<Counts<"webhooks"> & { pushes: number }> {
+    return (await database.query<Counts<"webhooks"> & { pushes: number }>(COUNT_DELIVERIES))[0]!;
   },
 
-  async countExpired(): Promise<ExpiredCounts> {
-    return (await database.query<ExpiredCounts>(COUNT_EXPIRED))[0]!;
+  async countExpired(): Promise<Counts<"threads">> {
+    return (await database.query<Counts<"threads">>(COUNT_EXPIRED))[0]!;
+  },
+
+  async countCrons(): Promise<Counts<"crons">> {
+    return (await database.query<Counts<"crons">>(COUNT_CRONS))[0]!;
   },
 
   /** By table, with its indexes. */
@@ -111,10 +95,6 @@ export const createStatusRepository = (database: Database) => ({
       schema: database.schema,
     });
     return Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]));
-  },
-
-  async countCrons(): Promise<CronCounts> {
-    return (await database.query<CronCounts>(COUNT_CRONS))[0]!;
   },
 });
 
@@ -126,37 +106,8 @@ const GRAPHS_AT_MOST = 100;
 const THREADS_AT_MOST = 50;
 const SERVERS_AT_MOST = 100;
 
-interface WaitingGraph {
-  graph_id: string;
-  num_pending: number;
-  num_running: number;
-  oldest_seconds: number | null;
-  is_hosted: boolean;
-}
-
-interface WaitingThread {
-  thread_id: string;
-  graph_id: string;
-  num_pending: number;
-  oldest_seconds: number | null;
-}
-
-interface Waiting {
-  num_pending: number;
-  num_scheduled: number;
-  num_running: number;
-  oldest_seconds: number | null;
-  is_complete: boolean;
-  graphs: WaitingGraph[];
-  threads: WaitingThread[];
-}
-
-interface WorkingServer {
-  server_id: string;
-  num_running: number;
-  seen_at: Date | null;
-  graph_ids: string[];
-}
+type Waiting = Omit<QueueRecord, "servers" | "slots">;
+type WorkingServer = Omit<QueueRecord["servers"][number], "seen_at"> & { seen_at: Date | null };
 
 const OLDEST = "max(seconds) filter (where seconds >= 0)";
 

@@ -54,24 +54,22 @@ export interface Metrics {
     waiting: number;
   };
   /** Of all processes; undefined while the database is away. */
-  queue:
-    | {
-        num_pending: number;
-        num_running: number;
-        /** No living worker hosts their graph. */
-        num_unhosted: number;
-      }
-    | undefined;
+  queue?: {
+    num_pending: number;
+    num_running: number;
+    /** No living worker hosts their graph. */
+    num_unhosted: number;
+  };
   /** Bytes by table, with indexes, of all processes; undefined while the database is away. Read once a minute. */
   tables: Readonly<Record<string, number>> | undefined;
-  /** As `queue`; see `ExpiredCounts`. */
-  threads: { num_expired: number; late_seconds: number } | undefined;
-  /** As `queue`; see `CronCounts`. */
-  crons: { num_scheduled: number; num_due: number; late_seconds: number } | undefined;
-  /** As `queue`; see `WebhookCounts`. */
-  webhooks: { num_pending: number; num_failed: number; oldest_seconds: number } | undefined;
+  /** As `queue`, at most 10,000; `late_seconds`: since the first of them expired. */
+  threads?: { num_expired: number; late_seconds: number };
+  /** As `queue`; `late_seconds`: since the first unfired cron was due. */
+  crons?: { num_scheduled: number; num_due: number; late_seconds: number };
+  /** As `queue`; `oldest_seconds`: since the first run with an undelivered webhook ended. */
+  webhooks?: { num_pending: number; num_failed: number; oldest_seconds: number };
   /** Push notifications of A2A; as `queue`. */
-  pushes: { num_pending: number } | undefined;
+  pushes?: { num_pending: number };
   /** By result; undefined if this process sends none. */
   webhook_tries: Readonly<Record<string, number>> | undefined;
   push_tries: Readonly<Record<string, number>> | undefined;

@@ -125,21 +125,12 @@ export const createStatusService = (options: StatusServiceOptions) => {
   });
   const countAll = oneAtATime(async () => {
     const unhosted = (await options.listUnhosted?.()) ?? [];
-    const { pending, running } = await repository.countUnfinishedRuns();
-    const { scheduled, due, late_seconds } = await repository.countCrons();
-    const { pending: undelivered, failed, oldest_seconds, pushes } = await repository.countDeliveries();
-    const expired = await repository.countExpired();
-    return {
-      threads: { num_expired: expired.expired, late_seconds: expired.late_seconds },
-      queue: {
-        num_pending: pending,
-        num_running: running,
-        num_unhosted: unhosted.reduce((sum, { runs }) => sum + runs, 0),
-      },
-      webhooks: { num_pending: undelivered, num_failed: failed, oldest_seconds },
-      pushes: { num_pending: pushes },
-      crons: { num_scheduled: scheduled, num_due: due, late_seconds },
-    };
+    const num_unhosted = unhosted.reduce((sum, { runs }) => sum + runs, 0);
+    const queue = { ...(await repository.countUnfinishedRuns()), num_unhosted };
+    const crons = await repository.countCrons();
+    const { pushes, ...webhooks } = await repository.countDeliveries();
+    const threads = await repository.countExpired();
+    return { threads, queue, webhooks, pushes: { num_pending: pushes }, crons };
   });
   let sizes: { bytes: Record<string, number>; at: number } | undefined;
   /** Apart from the counts: a migration may lock a table that they do not read. */
@@ -187,11 +178,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
         waiting: pool.waitingCount,
       },
       tables: counts && tables,
-      queue: counts?.queue,
-      threads: counts?.threads,
-      crons: counts?.crons,
-      webhooks: counts?.webhooks,
-      pushes: counts?.pushes,
+      ...counts,
       webhook_tries: options.deliveryTries?.()?.webhook,
       push_tries: options.deliveryTries?.()?.push,
       event_streaming: options.eventStreaming?.(),
@@ -230,7 +217,7 @@ export const createStatusService = (options: StatusServiceOptions) => {
     /** For the exit report; undefined if the database does not answer. */
     async pendingRuns(): Promise<number | undefined> {
       const counted = repository.countUnfinishedRuns({ answerMs: DATABASE_CHECK_MS });
-      return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.pending;
+      return (await within(DATABASE_CHECK_MS, counted).catch(() => undefined))?.num_pending;
     },
 
     metrics,
