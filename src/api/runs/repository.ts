@@ -104,12 +104,6 @@ const FIND = findRun(`${SHOWN_COLUMNS}, r.string_bytes`);
 const FIND_TO_EXECUTE = findRun(`${RUN_COLUMNS}, r.auth_user`);
 const FIND_AWAITED = findRun("status, error, worker_id, reader_id, delete_thread");
 
-const FIND_ALL = statement(
-  { runIds: "uuid[]", visible: "fragment" },
-  (sql) => `select ${RUN_COLUMNS}, r.string_bytes from threadloom.runs r where r.run_id = any(${sql.runIds})
-    and ${sql.visible}`,
-);
-
 const PHASE = statement(
   { threadId: "uuid", runId: "uuid", processId: "uuid" },
   (sql) => `select status, worker_id is not distinct from ${sql.processId} as here,
@@ -152,20 +146,6 @@ export const createRunRepository = (database: Database) => ({
     const visible = runVisible(visibility);
     const [row] = await FIND_AWAITED.query<AwaitedRunRow>(database, { ...run, visible });
     return row && database.encryption.decrypted("runs", row, { run_id: run.runId });
-  },
-
-  /** In the order of the ids; deleted runs are missing. */
-  async findAll(visibility: Visibility<"threads">, runIds: readonly string[]): Promise<RunRow[]> {
-    const visible = runVisible(visibility);
-    return await againIfFreed(async () => {
-      const rows = openRuns(database, await FIND_ALL.query<StoredRow>(database, { runIds, visible }));
-      const byId = new Map<string, RunRow>();
-      for (const row of rows) {
-        const [whole] = await withWholeInputs(database, row.thread_id, [row]);
-        if (whole !== undefined) byId.set(row.run_id, whole);
-      }
-      return runIds.flatMap((id) => byId.get(id) ?? []);
-    });
   },
 
   /** For the engine, without a caller. */

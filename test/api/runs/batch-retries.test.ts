@@ -25,7 +25,8 @@ test("each run of a batch that is found after a lost answer is waited for as req
       transaction: () => Promise.reject(Object.assign(new Error("cut"), { code: "ECONNRESET" })),
     } as Partial<Database> as Database,
     repository: {
-      findAll: async () => [soon, late].map((found) => ({ run_id: found!.run.runId }) as RunRow),
+      find: async (_, { runId }) =>
+        runId === removed!.run.runId ? undefined : ({ run_id: runId } as RunRow),
     } as Partial<RunRepository> as RunRepository,
     announcements: {
       stop: () => undefined,

@@ -59,7 +59,6 @@ describe("a caller who may not see a thread cannot read its runs", () => {
   test.each<[method: string, ask: Ask, seen: unknown, hidden: unknown]>([
     ["find", async (by, run) => (await repository.find(by, run))?.status, "success", undefined],
     ["findAwaited", async (by, run) => (await repository.findAwaited(by, run))?.status, "success", undefined],
-    ["findAll", async (by, run) => (await repository.findAll(by, [run.runId])).length, 1, 0],
     ["threadExists", (by, run) => repository.threadExists(by, run.threadId), true, false],
     ["threadIsHidden", (by, run) => repository.threadIsHidden(by, run.threadId), false, true],
     [

@@ -385,13 +385,6 @@ describe("of several runs", () => {
     );
   });
 
-  test("the named ones are found, in that order", async () => {
-    const runs = [await opened.aRun(), await opened.aRun(), await opened.aRun(), await opened.aRun()];
-    const ids = [2, 0, 3].map((index) => runs[index]?.runId ?? "");
-    const found = await repository.findAll(EVERY_THREAD, [ids[0] ?? "", newId(), ...ids.slice(1)]);
-    expect(found.map((run) => run.run_id)).toEqual(ids);
-  });
-
   test("one is found by its id and its own thread only", async () => {
     await opened.aRun({ status: "success" });
     const run = await opened.aRun({ status: "pending" });

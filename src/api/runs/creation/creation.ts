@@ -82,9 +82,12 @@ export const createRunCreation = (parts: RunCreationParts) => {
     /** Stores all runs or none. They wait in the queue, because no lease may begin before the last run is stored. */
     async createAll(requested: readonly GrantedRequest[]): Promise<RunRow[]> {
       for (const one of requested) await assertStart(one.rights, one);
-      const runIds = requested.map(({ run }) => run.runId);
       const find = async (): Promise<RunRow[] | undefined> => {
-        const stored = await repository.findAll(everyThread, runIds);
+        const stored: RunRow[] = [];
+        for (const { run } of requested) {
+          const row = await repository.find(everyThread, run);
+          if (row !== undefined) stored.push(row);
+        }
         return stored.length === 0 ? undefined : stored;
       };
       const rows = await storeOnce(find, async () => {
