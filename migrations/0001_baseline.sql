@@ -136,7 +136,6 @@ create table runs (
   turn               integer not null default 0,  -- of the newest attempt; 0 before the first
   worker_id          uuid,
   reader_id          uuid,                        -- the process that streams the run to its creator
-  unlogged_attempt   integer,                     -- the attempt whose events are not all in run_events
   lease_until        timestamptz,
   behind             boolean not null default false, -- another run of the thread comes first
   available_at       timestamptz not null default now(),

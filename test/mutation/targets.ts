@@ -167,16 +167,7 @@ export const TARGETS: readonly Target[] = [
   ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
   ...code(["state/checkpoints/write/write-queue"], CHECKPOINTS),
   ...code(
-    [
-      "engine/events/hub",
-      "engine/events/held-channels",
-      "engine/events/run-watchers",
-      "engine/events/channel",
-      "engine/events/readers/run-reader",
-      "engine/events/readers/channel-reader",
-      "engine/events/readers/log-reader",
-      "engine/events/log",
-    ],
+    ["engine/events/hub", "engine/events/channel", "engine/events/readers/log-reader", "engine/events/log"],
     STREAMS,
   ),
   ...code(

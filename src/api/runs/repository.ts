@@ -106,8 +106,7 @@ const FIND_AWAITED = findRun("status, error, worker_id, reader_id, delete_thread
 
 const PHASE = statement(
   { threadId: "uuid", runId: "uuid", processId: "uuid" },
-  (sql) => `select status, worker_id is not distinct from ${sql.processId} as here,
-    unlogged_attempt is not distinct from attempt as unlogged
+  (sql) => `select status, worker_id is not distinct from ${sql.processId} as here
   from threadloom.runs where thread_id = ${sql.threadId} and run_id = ${sql.runId}`,
 );
 
@@ -150,14 +149,13 @@ export const createRunRepository = (database: Database) => ({
 
   /** For the engine, without a caller. */
   async phaseOf(run: RunSelector, processId: string): Promise<RunPhase> {
-    const [row] = await PHASE.query<{ status: RunStatus; here: boolean; unlogged: boolean }>(database, {
+    const [row] = await PHASE.query<{ status: RunStatus; here: boolean }>(database, {
       ...run,
       processId,
     });
     if (row === undefined) return "ended";
     if (row.status === "pending" || (row.status === "running" && row.here)) return "pending";
-    if (row.status === "running") return row.unlogged ? "running-unlogged" : "running";
-    return row.unlogged ? "ended-unlogged" : "ended";
+    return row.status === "running" ? "running" : "ended";
   },
 
   async threadOf(visibility: Visibility<"threads">, runId: string): Promise<string | undefined> {

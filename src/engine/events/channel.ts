@@ -1,6 +1,7 @@
 import { threadOffset } from "./event-ids.ts";
 import type { EventSource, LogEvents, RunEvent } from "./log.ts";
 import { LeaseLostError } from "../../platform/domain/errors.ts";
+import { News } from "./waiting.ts";
 import { isOfWire, isProtocolEvent, type Wire } from "./wires.ts";
 
 export interface RunChannelOptions extends EventSource {
@@ -12,7 +13,7 @@ export interface RunChannelOptions extends EventSource {
    * For a resumable run: stores events before readers see them, so that a client can resume by id. A failure
    * makes the readers `lost`, and the attempt stores nothing more.
    */
-  log?: LogEvents;
+  log?: LogEvents | undefined;
   /** The first event after `metadata` has a reader or a log, and is not the run's error. */
   onFirstOfGraph?: (() => void) | undefined;
 }
@@ -53,8 +54,6 @@ export class RunChannel {
   #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
-  /** Readers see only logged events, because they may resume by id. */
-  readonly #isDurable: boolean;
   #charactersSincePause = 0;
   #onWanted: (() => void) | undefined;
   #publishesProtocol = false;
@@ -72,26 +71,19 @@ export class RunChannel {
     this.#visibleSeq = options.firstSeq;
     this.#keep = options.keep;
     this.#log = options.log;
-    this.#isDurable = options.log !== undefined;
     this.#onFirstOfGraph = options.onFirstOfGraph;
   }
 
-  get isUnlogged(): boolean {
-    return this.#logFailure !== undefined;
-  }
-
   /**
-   * Resolves when the log has all events so far; undefined if it already has. Rejects for a resumable run if the log
+   * Resolves when the log has all events so far; undefined if it already has, or if there is none. Rejects if the log
    * will never have them: what depends on them must not be stored either.
    */
   logged(): Promise<void> | undefined {
+    if (!this.hasLog) return undefined;
     const upTo = this.#nextSeq;
-    const isSettled = (): boolean =>
-      !this.hasLog || this.#closed || (this.#visibleSeq >= upTo && this.#unlogged === undefined);
-    const refusal = (): unknown => {
-      if (!this.#isDurable) return undefined;
-      return this.#logFailure ?? (this.#closed ? new LeaseLostError(this.runId, this.attempt) : undefined);
-    };
+    const isSettled = (): boolean => this.#visibleSeq >= upTo && this.#unlogged === undefined;
+    const refusal = (): unknown =>
+      this.#logFailure ?? (this.#closed ? new LeaseLostError(this.runId, this.attempt) : undefined);
     if (refusal() === undefined && isSettled()) return undefined;
     return new Promise((resolve, reject) => {
       const poll = (): void => {
@@ -106,14 +98,13 @@ export class RunChannel {
     });
   }
 
-  /** False after a failure if events are logged only for other processes. */
   get hasLog(): boolean {
-    return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
+    return this.#log !== undefined;
   }
 
   /** Readers must not see what can't be replayed. */
   get #isLost(): boolean {
-    return this.#isDurable && this.#logFailure !== undefined;
+    return this.#logFailure !== undefined;
   }
 
   get wanted(): boolean {
@@ -173,8 +164,7 @@ export class RunChannel {
   }
 
   /**
-   * Logs events for readers in other processes, from the oldest kept one. Readers here then wait for the log,
-   * too, unless it fails.
+   * Logs events for readers in other processes, from the oldest kept one. Readers here then wait for the log, too.
    */
   startLogging(log: LogEvents): void {
     if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
@@ -259,10 +249,9 @@ export class RunChannel {
     this.#wake();
   }
 
-  /** Makes the readers of a resumable run `lost`. Other runs continue in memory. */
+  /** Makes the readers `lost`. */
   #fail(error: unknown): void {
     this.#logFailure ??= error;
-    if (!this.#isDurable) return this.#show(this.#nextSeq);
     this.#events = [];
     this.#head = 0;
     this.#keptCharacters = 0;
@@ -296,3 +285,90 @@ export class RunChannel {
       });
   }
 }
+
+export interface RunReader {
+  /** `"lost"`: events were dropped or can't be read. Drop the connection, so that the client resumes. */
+  next(): Promise<RunEvent[] | "ended" | "lost">;
+  /** A pending `next` resolves to `"ended"`. */
+  close(): void;
+}
+
+export interface ChannelReaderOptions {
+  channel: RunChannel;
+  after: number;
+  /** Begin with the run's `metadata` even if `after` is later. */
+  withOpening: boolean;
+  wire: Wire;
+  /** False if the channel was closed because this process stops. */
+  hasEnded: () => boolean;
+}
+
+export const readChannel = ({
+  channel,
+  after: from,
+  withOpening,
+  wire,
+  hasEnded,
+}: ChannelReaderOptions): RunReader => {
+  let after = from;
+  let done = false;
+  let opening =
+    withOpening && channel.opening !== undefined && channel.opening.seq <= from ? channel.opening : undefined;
+  const news = new News();
+  const detach = channel.attach(news.come);
+  return {
+    async next() {
+      for (;;) {
+        if (done) return "ended";
+        if (opening !== undefined) {
+          const first = [opening];
+          opening = undefined;
+          return first;
+        }
+        news.forget();
+        const events = channel.read(after);
+        if (events === undefined) return "lost";
+        // Clients read the run's status at its error, so the end is stored first.
+        if (events.at(-1)?.event === "error" && !hasEnded()) events.pop();
+        const last = events.at(-1);
+        if (last !== undefined) {
+          after = last.seq;
+          const seen = channel.seenOver(events, wire);
+          if (seen.length > 0) return seen;
+          continue;
+        }
+        if (hasEnded()) return "ended";
+        if (channel.closed) return "lost";
+        await news.wait();
+      }
+    },
+    close() {
+      done = true;
+      detach();
+      news.come();
+    },
+  };
+};
+
+/**
+ * Adds the `error` event of a failed run if the reader did not deliver one: a clean end alone would look like
+ * success.
+ */
+export const withFailure = (reader: RunReader, failureOf: () => Promise<RunEvent | undefined>): RunReader => {
+  let published = false;
+  let closed = false;
+  return {
+    async next() {
+      const events = published ? "ended" : await reader.next();
+      if (Array.isArray(events)) published = events.some(({ event }) => event === "error");
+      if (events !== "ended" || published || closed) return events;
+      published = true;
+      const failure = await failureOf();
+      return failure === undefined ? "ended" : [failure];
+    },
+    close() {
+      closed = true;
+      reader.close();
+    },
+  };
+};

@@ -23,11 +23,8 @@ export interface RunEvent {
   checkpoint?: string;
 }
 
-/**
- * `pending` includes runs claimed by the reading process; `ended` includes runs that are gone. `-unlogged`:
- * the log will never have all events of the newest attempt.
- */
-export type RunPhase = "pending" | "running" | "running-unlogged" | "ended" | "ended-unlogged";
+/** `pending` includes runs claimed by the reading process; `ended` includes runs that are gone. */
+export type RunPhase = "pending" | "running" | "ended";
 
 /** `isWanted`: false once nobody waits for the events any more. */
 export type LogEvents = (events: RunEvent[], isWanted: () => boolean) => Promise<void>;

@@ -47,8 +47,6 @@ export interface RunOutcome {
   final?: FinalValues | undefined;
   /** Records of the attempt that are not stored yet. */
   records?: AttemptRecords | undefined;
-  /** The event log misses events of the attempt. This matters only if another process reads the run. */
-  unlogged?: boolean;
 }
 
 /** `rolled-back` and `deleted` leave no row. */

@@ -19,11 +19,9 @@ export type SignalKind =
   | "events"
   /** The executor should write the run's events to the event log. */
   | "watch"
-  /** Requested events can't be appended to the log. Readers on other processes lose the stream. */
-  | "unlogged"
   /** A process reads the events of a thread and its future runs; `runId` is the id of that process. */
   | "follow"
-  /** As `follow`, over the protocol: future runs must produce protocol events. */
+  /** As `follow`, also over the protocol: future runs must produce protocol events. */
   | "follow-protocol";
 
 export interface Signal {

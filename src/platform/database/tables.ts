@@ -77,7 +77,6 @@ interface RunsTable {
   worker_id: string | null;
   reader_id: string | null;
   /** The attempt whose events are not all in the log, although another process reads them there. */
-  unlogged_attempt: ColumnType<never, never, number | null>;
   lease_until: NullableTimestamp;
   available_at: Timestamp;
   started_at: NullableTimestamp;

@@ -1,6 +1,6 @@
 import { EventType, type Event } from "@ag-ui/core";
 import type { RunEvent } from "../../engine/events/log.ts";
-import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
+import type { RunReader } from "../../engine/events/channel.ts";
 import type { EventReader, SentEvent } from "../../engine/events/transports/event-sink.ts";
 import { refusalOf } from "../../http/errors.ts";
 import type { JsonValue } from "../../platform/lib/json.ts";

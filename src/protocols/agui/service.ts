@@ -2,7 +2,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { CreatedRun } from "../../api/runs/joining/results.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
-import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
+import type { RunReader } from "../../engine/events/channel.ts";
 import type { EventReader } from "../../engine/events/transports/event-sink.ts";
 import type { RunAgentInput } from "@ag-ui/core";
 import type { Database } from "../../platform/database/database.ts";

@@ -5,7 +5,7 @@ import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import type { JsonObject, JsonValue } from "../../platform/lib/json.ts";
-import type { RunReader } from "../../engine/events/readers/channel-reader.ts";
+import type { RunReader } from "../../engine/events/channel.ts";
 import type { TimeSlicer } from "../../platform/lib/time-slicer.ts";
 
 export interface Interrupt {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeTurn } from "../../engine/events/event-ids.ts";
-import type { ThreadEvents, ThreadReader } from "../../engine/events/readers/thread-reader.ts";
+import type { ThreadEvents, ThreadReader, Turns } from "../../engine/events/readers/thread-reader.ts";
 import type { EventReader, SentEvent } from "../../engine/events/transports/event-sink.ts";
 import type { ThreadStreamMode } from "./schemas.ts";
 import type { Authorize } from "../../access/authorize.ts";
@@ -8,7 +8,6 @@ import type { Caller } from "../../access/caller.ts";
 import { LARGE_ANSWER_BYTES } from "../../http/large-answers.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
 import type { Hub } from "../../engine/events/hub.ts";
-import type { Turns } from "../../engine/events/turns.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import { openReadAccess, type ReadAccess, type StreamingRepository } from "./repository.ts";
 

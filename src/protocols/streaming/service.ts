@@ -4,7 +4,7 @@ import type { Signals } from "../../platform/database/signals.ts";
 import type { Hub } from "../../engine/events/hub.ts";
 import type { Room } from "../../http/room.ts";
 import type { EventLog } from "../../engine/events/log.ts";
-import { createTurns } from "../../engine/events/turns.ts";
+import { createTurns } from "../../engine/events/readers/thread-reader.ts";
 import type { RunService } from "../../api/runs/service.ts";
 import type { ThreadService } from "../../api/threads/service.ts";
 import { createCommandService } from "./commands.ts";

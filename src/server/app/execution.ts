@@ -4,10 +4,10 @@ import { createEndings } from "../../engine/endings.ts";
 import { createHeartbeat } from "../../engine/lease/heartbeat.ts";
 import { startRecovery } from "../../engine/recovery.ts";
 import { createWorker } from "../../engine/worker/worker.ts";
-import { createHub } from "../../engine/events/hub.ts";
+import { Hub } from "../../engine/events/hub.ts";
 import { createEventLog } from "../../engine/events/log.ts";
 import { openSubgraphs } from "../../engine/events/protocol/subgraphs.ts";
-import { createTurns } from "../../engine/events/turns.ts";
+import { createTurns } from "../../engine/events/readers/thread-reader.ts";
 import { withinBudgets, createBudgets } from "../../engine/traces/budgets.ts";
 import { createTraceStorage } from "../../engine/traces/storage.ts";
 import { costOf } from "../../graphs/project/usage.ts";
@@ -15,7 +15,6 @@ import { createRunEnds } from "../../engine/queue/ending.ts";
 import { storeAttemptRecords } from "../../engine/queue/sql/store-records.ts";
 import { openHosting } from "../../engine/queue/hosting.ts";
 import { createQueue } from "../../engine/queue/queue.ts";
-import { noteUnlogged } from "../../engine/queue/sql/note-unlogged.ts";
 import { createRunRepository } from "../../api/runs/repository.ts";
 import type { Foundation } from "./foundation.ts";
 import { openGraphExecutor } from "./graph-processes.ts";
@@ -45,12 +44,11 @@ export const openExecution = async (
     usage.budgets.length === 0 ? undefined : createBudgets(database, usage.budgets, usage.currency);
   const eventLog = createEventLog(database, metrics.eventsLogged);
   const hub = lifecycle.closing(
-    createHub({
+    new Hub({
       ...foundation,
       eventLog,
       turns: createTurns(database),
       phaseOf: (run) => runRepository.phaseOf(run, processId),
-      noteUnlogged: (source) => noteUnlogged(database, source),
     }),
   );
   const endings = lifecycle.closing(createEndings(signals, outbox, metrics, logger));

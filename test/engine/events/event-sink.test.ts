@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunEvent } from "../../../src/engine/events/log.ts";
-import type { RunReader } from "../../../src/engine/events/readers/channel-reader.ts";
+import type { RunReader } from "../../../src/engine/events/channel.ts";
 import { deliver, type EventSink } from "../../../src/engine/events/transports/event-sink.ts";
 
 /** Applies to every transport: this one records its calls. */

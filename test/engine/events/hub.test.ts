@@ -3,7 +3,7 @@ import { createRoom } from "../../../src/http/room.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Signal } from "../../../src/platform/database/signals.ts";
 import type { EventLog, RunEvent } from "../../../src/engine/events/log.ts";
-import { createHub } from "../../../src/engine/events/hub.ts";
+import { Hub } from "../../../src/engine/events/hub.ts";
 import { NO_FAULTS } from "../../../src/platform/domain/faults.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
@@ -30,7 +30,7 @@ const aHub = () => {
     lastSeq: async () => stored.at(-1)?.seq ?? -1,
     opening: async () => stored[0],
   } as Partial<EventLog> as EventLog;
-  const hub = createHub({
+  const hub = new Hub({
     eventLog,
     readRoom: createReadRoom(),
     turns: { head: async () => undefined, next: async () => undefined },
@@ -48,7 +48,6 @@ const aHub = () => {
       await heldPhase;
       return phase;
     },
-    noteUnlogged: async () => undefined,
     faults: NO_FAULTS,
     logger: listeningLogger().logger,
   });
@@ -265,7 +264,6 @@ describe("the events of an ended run", () => {
       runId: RUN,
       after: -1,
       resumable: false,
-      cameBeforeEnd: true,
     });
     const first = reader.next();
     hub.end(opened(hub, RUN));
@@ -310,7 +308,7 @@ test("if many readers do not read, only some hold a large event, and the others 
       return [large];
     },
   } as Partial<EventLog> as EventLog;
-  const hub = createHub({
+  const hub = new Hub({
     eventLog,
     readRoom: createRoom({ places: 1, unreadBytesAtMost: 8_000_000 }),
     turns: { head: async () => undefined, next: async () => undefined },
@@ -322,7 +320,6 @@ test("if many readers do not read, only some hold a large event, and the others 
       close: async () => undefined,
     },
     phaseOf: async () => "ended",
-    noteUnlogged: async () => undefined,
     faults: NO_FAULTS,
     logger: listeningLogger().logger,
   });

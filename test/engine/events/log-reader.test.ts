@@ -2,7 +2,7 @@ import type { Room } from "../../../src/http/room.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { EventLog, RunEvent, RunPhase } from "../../../src/engine/events/log.ts";
 import { readLog, type LogReaderOptions } from "../../../src/engine/events/readers/log-reader.ts";
-import type { RunReader } from "../../../src/engine/events/readers/channel-reader.ts";
+import type { RunReader } from "../../../src/engine/events/channel.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 
@@ -26,7 +26,6 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
   const state = {
     phase: "running" as RunPhase,
     stopped: false,
-    unlogged: false,
     /** The error that the database answers; undefined: it answers the stored events. */
     failure: undefined as Error | undefined,
     large: false,
@@ -74,14 +73,12 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     after: -1,
     wire: "first",
     resumable: false,
-    cameBeforeEnd: false,
     phaseOf: async () => state.phase,
     watch(wake) {
       state.wakers.add(wake);
       return () => state.wakers.delete(wake);
     },
     askForEvents: () => (state.asked += 1),
-    isUnlogged: () => state.unlogged,
     onLocal(after) {
       state.localAfter.push(after);
       return state.local;
@@ -264,47 +261,6 @@ describe("the process that executes the run", () => {
     await nextNow();
     expect([state.looks, state.asked]).toEqual([1, 0]);
   });
-});
-
-test.each(["running", "ended"] as const)(
-  "a reader is cut off if the run's events can't be logged (%s)",
-  async (phase) => {
-    const { state, stored, next, nextNow, wake } = reading();
-    stored.push(anEvent(0));
-    expect(await nextNow()).toEqual([0]);
-    const second = next();
-    await settled();
-    expect(second.news).toBeUndefined();
-    state.phase = phase;
-    state.unlogged = true;
-    await wake();
-    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
-  },
-);
-
-test("a reader is cut off if the database reports that the run's events can't be logged, during the run or at its end", async () => {
-  for (const phase of ["running-unlogged", "ended-unlogged"] as const) {
-    const { state, stored, nextNow, next, wake } = reading();
-    stored.push(anEvent(0));
-    expect(await nextNow()).toEqual([0]);
-    const second = next();
-    await settled();
-    state.phase = phase;
-    await wake();
-    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
-  }
-});
-
-test("if the end was not logged, earlier readers are cut off, and later ones receive the stored events", async () => {
-  for (const [cameBeforeEnd, end] of [
-    [true, "lost"],
-    [false, "ended"],
-  ] as const) {
-    const { state, stored, nextNow } = reading({ cameBeforeEnd });
-    state.phase = "ended-unlogged";
-    stored.push(anEvent(0));
-    expect([await nextNow(), await nextNow()]).toEqual([[0], end]);
-  }
 });
 
 describe("a run that this process begins to execute", () => {

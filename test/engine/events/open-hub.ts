@@ -1,11 +1,9 @@
 import { openDatabase } from "../../../src/platform/database/database.ts";
 import { createReadRoom } from "../../../src/http/large-answers.ts";
 import { openSignals } from "../../../src/platform/database/signals.ts";
-import { createHub } from "../../../src/engine/events/hub.ts";
+import { Hub } from "../../../src/engine/events/hub.ts";
 import { createEventLog, type RunEvent } from "../../../src/engine/events/log.ts";
-import type { ThreadReader } from "../../../src/engine/events/readers/thread-reader.ts";
-import { createTurns } from "../../../src/engine/events/turns.ts";
-import { noteUnlogged } from "../../../src/engine/queue/sql/note-unlogged.ts";
+import { type ThreadReader, createTurns } from "../../../src/engine/events/readers/thread-reader.ts";
 import { NO_FAULTS } from "../../../src/platform/domain/faults.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { createRunRepository } from "../../../src/api/runs/repository.ts";
@@ -46,14 +44,13 @@ export const openHub = async (connectionString: string) => {
   const processId = newId();
   const signals = await openSignals({ database, connectionString, processId, logger });
   const repository = createRunRepository(database);
-  const hub = createHub({
+  const hub = new Hub({
     eventLog: createEventLog(database),
     readRoom: createReadRoom(),
     turns: createTurns(database),
     signals,
     processId,
     phaseOf: (run) => repository.phaseOf(run, processId),
-    noteUnlogged: (source) => noteUnlogged(database, source),
     faults: NO_FAULTS,
     logger,
   });

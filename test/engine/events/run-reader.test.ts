@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { RunChannel } from "../../../src/engine/events/channel.ts";
-import { readChannel, type ChannelReaderOptions } from "../../../src/engine/events/readers/channel-reader.ts";
+import { RunChannel, readChannel, type ChannelReaderOptions } from "../../../src/engine/events/channel.ts";
 
 /** A run executed here with this many events, and a reader of it. */
 const reading = (

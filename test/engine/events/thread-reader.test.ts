@@ -1,8 +1,11 @@
 import { expect, test, vi } from "vitest";
-import type { RunReader } from "../../../src/engine/events/readers/channel-reader.ts";
-import { readThread } from "../../../src/engine/events/readers/thread-reader.ts";
+import type { RunReader } from "../../../src/engine/events/channel.ts";
+import {
+  readThread,
+  type BegunRun,
+  type ThreadHead,
+} from "../../../src/engine/events/readers/thread-reader.ts";
 import { beforeTurn } from "../../../src/engine/events/event-ids.ts";
-import type { BegunRun, ThreadHead } from "../../../src/engine/events/turns.ts";
 import { PATIENTLY } from "../../helpers/conditions.ts";
 import { listeningLogger } from "../../helpers/parts.ts";
 

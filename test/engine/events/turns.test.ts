@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
-import { createTurns } from "../../../src/engine/events/turns.ts";
+import { createTurns } from "../../../src/engine/events/readers/thread-reader.ts";
 import { apiOf } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";

@@ -49,28 +49,3 @@ test("a run without a stored checkpoint ends without checking one", async () => 
   await makeBusy(run.threadId);
   expect(await ends.finish(run, SUCCESS)).toEqual({ waiting: 0 });
 });
-
-test("at its end a run reports whether a reader on another process lacks events", async () => {
-  const { database } = opened;
-  const ends = createRunEnds(database, opened.storage);
-  const markOf = async (readerId: "nobody" | "its worker" | "another", unlogged: boolean) => {
-    const run = await aRunningRun(database);
-    await makeBusy(run.threadId);
-    await database.query(
-      `update threadloom.runs set worker_id = $2,
-         reader_id = case $3 when 'its worker' then $2::uuid when 'another' then gen_random_uuid() end where run_id = $1`,
-      [run.runId, randomUUID(), readerId],
-    );
-    await ends.finish(run, { ...SUCCESS, unlogged });
-    const [row] = await database.query<{ mark: number | null; attempt: number }>(
-      "select unlogged_attempt as mark, attempt from threadloom.runs where run_id = $1",
-      [run.runId],
-    );
-    expect([null, row?.attempt]).toContain(row?.mark);
-    return row?.mark !== null;
-  };
-  expect(await markOf("another", true)).toBe(true);
-  expect(await markOf("another", false)).toBe(false);
-  expect(await markOf("its worker", true)).toBe(false);
-  expect(await markOf("nobody", true)).toBe(false);
-});

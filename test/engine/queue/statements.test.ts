@@ -435,20 +435,6 @@ test("the phase of a run is the one that another process sees", async () => {
   // This process has just claimed the run, and is about to begin it.
   expect(await phase({ status: "running", workerId: WORKER })).toBe("pending");
   expect(await repository.phaseOf({ threadId: newId(), runId: newId() }, WORKER)).toBe("ended");
-  const unlogged = async (run: QueuedRun) => {
-    const selector = await opened.aRun(run);
-    await database.query("update threadloom.runs set unlogged_attempt = attempt where run_id = $1", [
-      selector.runId,
-    ]);
-    const first = await repository.phaseOf(selector, WORKER);
-    // A refused log of an earlier attempt says nothing about this attempt.
-    await database.query("update threadloom.runs set attempt = attempt + 1 where run_id = $1", [
-      selector.runId,
-    ]);
-    return [first, await repository.phaseOf(selector, WORKER)];
-  };
-  expect(await unlogged({ status: "success" })).toEqual(["ended-unlogged", "ended"]);
-  expect(await unlogged({ status: "running", workerId: newId() })).toEqual(["running-unlogged", "running"]);
 });
 
 describe("the reader of a run", () => {

@@ -2,7 +2,7 @@ import type { HeldAccess } from "../../../access/reauthorization.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { callerGone } from "../../../http/caller-gone.ts";
-import type { RunReader } from "../../../engine/events/readers/channel-reader.ts";
+import type { RunReader } from "../../../engine/events/channel.ts";
 import { lossOf } from "../../../engine/events/transports/event-sink.ts";
 import { sendRunEvents, wasDropped } from "../../../engine/events/transports/server-sent-events.ts";
 import { answerPatiently } from "./patient-answer.ts";

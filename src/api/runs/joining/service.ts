@@ -7,7 +7,7 @@ import { eventNotKept, runNotFound } from "../../../platform/domain/errors.ts";
 import { SEQ_PER_ATTEMPT } from "../../../engine/events/event-ids.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { EventLog, RunEvent } from "../../../engine/events/log.ts";
-import { withFailure, type RunReader } from "../../../engine/events/readers/channel-reader.ts";
+import { withFailure, type RunReader } from "../../../engine/events/channel.ts";
 import { announceReader } from "../../../engine/queue/sql/announce-reader.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import { isTerminal } from "../record.ts";
@@ -105,7 +105,7 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
 
     readCreated(caller: Caller, { row }: CreatedRun): RunReader {
       const { thread_id: threadId, run_id: runId, resumable } = row;
-      return hub.read({ threadId, runId, after: -1, resumable, cameBeforeEnd: true, caller });
+      return hub.read({ threadId, runId, after: -1, resumable, caller });
     },
 
     /**
@@ -145,7 +145,6 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
         after: after ?? begin,
         resumable: row?.resumable ?? false,
         caller,
-        cameBeforeEnd: row !== undefined && !isTerminal(row.status),
       });
       // Such a client receives the error from the log.
       if (after !== undefined && (held || row?.resumable)) return reader;

@@ -1,11 +1,11 @@
-import { retryPassing } from "../../../platform/database/passing-faults.ts";
 import type { Caller } from "../../../access/caller.ts";
 import type { Room } from "../../../http/room.ts";
 import type { Logger } from "../../../platform/lib/logger.ts";
 import type { EventLog, RunEvent, RunPhase } from "../log.ts";
 import type { RunSelector } from "../../queue/attempts.ts";
+import { News, patiently } from "../waiting.ts";
 import { isOfWire, type Wire } from "../wires.ts";
-import type { RunReader } from "./channel-reader.ts";
+import type { RunReader } from "../channel.ts";
 
 export interface LogReaderOptions {
   eventLog: EventLog;
@@ -14,12 +14,9 @@ export interface LogReaderOptions {
   wire: Wire;
   /** The run's events are logged without a request. */
   resumable: boolean;
-  cameBeforeEnd: boolean;
   phaseOf: (run: RunSelector) => Promise<RunPhase>;
   watch(wake: () => void): () => void;
   askForEvents(): void;
-  /** Whether the executing process can't log events. */
-  isUnlogged: () => boolean;
   onLocal(after: number | undefined): RunReader | undefined;
   /** For events that are larger than a page. */
   readRoom: Room;
@@ -32,8 +29,6 @@ export interface LogReaderOptions {
 const POLL_MS = 500;
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 256 * 1024;
-/** Longer than a failover. Afterwards the connection is dropped, and a resuming client gets 503. */
-const PATIENCE_SECONDS = 60;
 
 interface Poll {
   phase: RunPhase;
@@ -44,7 +39,7 @@ interface Poll {
 export const readLog = (options: LogReaderOptions): RunReader => {
   const { eventLog, run, resumable, phaseOf, watch, askForEvents, onLocal, isStopped } = options;
   const { readRoom, caller, logger, wire } = options;
-  let { after, cameBeforeEnd } = options;
+  let { after } = options;
   let isLogged = resumable;
   let done = false;
   /**
@@ -53,11 +48,9 @@ export const readLog = (options: LogReaderOptions): RunReader => {
    */
   let held: RunEvent | undefined;
   const unread = (): number | undefined => (held === undefined ? after : held.seq - 1);
-  let wake: (() => void) | undefined;
-  /** Clears the timer of a wait that no one awaits. */
-  const cancelWait = (): void => wake?.();
+  const news = new News();
   let local: RunReader | undefined;
-  const unwatch = watch(() => wake?.());
+  const unwatch = watch(news.come);
   /** The client has taken the large event that it was given. */
   let taken: (() => void) | undefined;
 
@@ -100,29 +93,15 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         // A run that was pending may execute here by now.
         local ??= onLocal(unread());
         if (local !== undefined) return await local.next();
-        const arrival = new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, POLL_MS);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-        let found: Poll;
-        try {
-          found = await retryPassing(poll, {
-            forMs: PATIENCE_SECONDS * 1_000,
-            isWanted: () => !done && !isStopped(),
-          });
-        } catch (error) {
-          cancelWait();
-          if (done) return "ended";
-          if (isStopped()) return "lost";
-          logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read");
-          return "lost";
-        }
+        news.forget();
+        const found = await patiently(
+          poll,
+          () => !done && !isStopped(),
+          (error) => logger.error({ err: error, run_id: run.runId }, "the events of a run could not be read"),
+        );
+        if (found === "lost") return done ? "ended" : "lost";
         const last = found.events.at(-1);
         if (last !== undefined) {
-          cancelWait();
           isLogged = true;
           after = Math.max(after ?? -1, last.seq);
           held = last.event === "error" ? last : undefined;
@@ -132,27 +111,16 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         }
         // The run may have begun and ended here during the query; then its events are only in memory.
         local ??= onLocal(unread());
-        const hasEnded = found.phase === "ended" || found.phase === "ended-unlogged";
-        cameBeforeEnd ||= !hasEnded;
-        const isLost =
-          options.isUnlogged() ||
-          found.phase === "running-unlogged" ||
-          (found.phase === "ended-unlogged" && cameBeforeEnd);
-        if (local !== undefined || hasEnded || isLost) cancelWait();
         if (local !== undefined) continue;
-        // A clean end would hide the missing events.
-        if (isLost) return "lost";
-        if (hasEnded && held !== undefined) {
+        if (found.phase === "ended") {
           const failure = held;
           held = undefined;
-          return [failure];
+          return failure === undefined ? "ended" : [failure];
         }
-        if (hasEnded) return "ended";
         // Asks in each round, because a signal may be lost. A pending run is not asked for: if this process executed
         // it, it would log events that its memory has.
         if (!isLogged && found.phase === "running") askForEvents();
-        await arrival;
-        wake = undefined;
+        await news.wait(POLL_MS);
       }
     },
     close() {
@@ -160,7 +128,7 @@ export const readLog = (options: LogReaderOptions): RunReader => {
       taken?.();
       unwatch();
       local?.close();
-      wake?.();
+      news.come();
     },
   };
 };

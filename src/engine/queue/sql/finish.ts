@@ -50,7 +50,6 @@ const FINISH_PARAMETERS = {
     ({ outcome }: Finish) => outcome.interrupts,
     ofThread,
   ),
-  unlogged: ["boolean", ({ outcome }: Finish) => outcome.unlogged ?? false],
   checkpointId: ["uuid", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointId ?? null],
   checkpointNs: ["text", ({ lastCheckpoint }: Finish) => lastCheckpoint?.checkpointNs ?? null],
 } as const;
@@ -98,8 +97,7 @@ const finishText = (
   select t.thread_id, place from ${rows} join threadloom.threads t on t.thread_id = ${sql.threadId} ${condition}
   ${isOne ? "for no key update of t" : `join threadloom.runs r on ${isRunningRun(sql)} for no key update of t, r skip locked`}),
 ended as (
-  update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now(),
-    unlogged_attempt = case when ${sql.unlogged} and r.reader_id <> r.worker_id then r.attempt else r.unlogged_attempt end
+  update threadloom.runs r set status = ${sql.status}, error = ${sql.error}, lease_until = null, updated_at = now()
   from held where ${isRunningRun(sql, isOne)}
     and (${sql.checkpointId} is null or exists (
       select from threadloom.checkpoints c

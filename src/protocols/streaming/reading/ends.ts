@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../platform/lib/json.ts";
 import type { RunStatus } from "../../../platform/database/tables.ts";
 import { beforeTurn } from "../../../engine/events/event-ids.ts";
 import type { ThreadEvent } from "./frames.ts";
-import type { BegunRun } from "../../../engine/events/turns.ts";
+import type { BegunRun } from "../../../engine/events/readers/thread-reader.ts";
 import type { EndedRow } from "../repository.ts";
 
 export interface Interrupt {

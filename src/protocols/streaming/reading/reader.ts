@@ -8,8 +8,7 @@ import { retryPassing } from "../../../platform/database/passing-faults.ts";
 import { attemptOf, turnOf } from "../../../engine/events/event-ids.ts";
 import type { Hub } from "../../../engine/events/hub.ts";
 import type { RunEvent } from "../../../engine/events/log.ts";
-import type { ThreadEvents, ThreadReader } from "../../../engine/events/readers/thread-reader.ts";
-import type { BegunRun } from "../../../engine/events/turns.ts";
+import type { ThreadEvents, ThreadReader, BegunRun } from "../../../engine/events/readers/thread-reader.ts";
 import { INTERRUPTED_EVENT, PROTOCOL_EVENT_PREFIX } from "../../../engine/events/wires.ts";
 import type { Sent, SubscriptionReader } from "./merged-reader.ts";
 
