@@ -16,7 +16,7 @@ interface CheckpointPayload {
   tasks?: { state?: PayloadConfig }[];
 }
 
-const SHOWN_OF_SERVER = [
+const SHOWN_OF_SERVER = new Set([
   "thread_id",
   "run_id",
   "graph_id",
@@ -24,7 +24,7 @@ const SHOWN_OF_SERVER = [
   "checkpoint_ns",
   "checkpoint_id",
   "checkpoint_map",
-] as const;
+]);
 
 const checkpointOf = (config: PayloadConfig | undefined): unknown => {
   const configurable = config?.configurable;
@@ -38,19 +38,17 @@ const checkpointOf = (config: PayloadConfig | undefined): unknown => {
   };
 };
 
-/** LangGraph's own keys, which hold functions, the saver and the store. */
-const isInternal = (key: string): boolean => key.startsWith("__");
-
-const shownConfig = (
-  { configurable = {}, metadata = {}, ...config }: PayloadConfig,
-  hidden: ReadonlySet<string>,
-): unknown => {
-  const { tags, recursion_limit, max_concurrency, run_id, run_name } = config;
-  const { run_attempt: _, ...shownMetadata } = metadata;
-  const given = Object.entries(withoutServerOwned(configurable)).filter(
-    ([key]) => !isInternal(key) && !hidden.has(key),
+/** Without LangGraph's own keys (`__`), which hold functions, the saver and the store. */
+const shownConfig = (config: PayloadConfig | undefined, hidden: ReadonlySet<string>): unknown => {
+  if (config === undefined) return null;
+  const { configurable = {}, metadata, tags, recursion_limit, max_concurrency, run_id, run_name } = config;
+  const { run_attempt: _, ...shownMetadata } = metadata ?? {};
+  const given = withoutServerOwned(configurable);
+  const shown = Object.entries(configurable).filter(
+    ([key, value]) =>
+      (SHOWN_OF_SERVER.has(key) && value !== undefined) ||
+      (key in given && !key.startsWith("__") && !hidden.has(key)),
   );
-  const ofServer = SHOWN_OF_SERVER.filter((key) => configurable[key] !== undefined);
   return {
     tags,
     metadata: shownMetadata,
@@ -58,7 +56,7 @@ const shownConfig = (
     max_concurrency,
     run_id,
     run_name,
-    configurable: Object.fromEntries([...given, ...ofServer.map((key) => [key, configurable[key]])]),
+    configurable: Object.fromEntries(shown),
   };
 };
 
@@ -71,8 +69,8 @@ export const checkpointPayload = (payload: unknown, hidden: ReadonlySet<string>)
   const { config, parentConfig, tasks, ...rest } = payload as CheckpointPayload;
   return {
     ...rest,
-    config: config === undefined ? null : shownConfig(config, hidden),
-    parent_config: parentConfig === undefined ? null : shownConfig(parentConfig, hidden),
+    config: shownConfig(config, hidden),
+    parent_config: shownConfig(parentConfig, hidden),
     checkpoint: checkpointOf(config),
     parent_checkpoint: checkpointOf(parentConfig),
     tasks: (tasks ?? []).map(({ state, ...task }) => ({ ...task, checkpoint: checkpointOf(state) })),

@@ -114,32 +114,23 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit, hidde
   const wanted = new Set(modes);
   const accumulator = wanted.has("messages") ? createMessageAccumulator(emit) : undefined;
 
+  const shown: Readonly<Record<string, (payload: unknown) => unknown>> = {
+    checkpoints: (payload) => checkpointPayload(payload, hidden),
+    debug: (payload) => debugPayload(payload, hidden),
+    tools: toolPayload,
+  };
+
   return ([namespace, mode, payload]: StreamChunk): void => {
     const suffix = namespace.length === 0 ? "" : `|${namespace.join("|")}`;
-    switch (mode) {
-      case "messages":
-        if (wanted.has("messages-tuple")) emit(`messages${suffix}`, () => toWireJson(payload));
-        accumulator?.add(payload);
-        return;
-      case "values":
-        if (wanted.has("values")) emit(`values${suffix}`, () => toWireJson(payload));
-        if (namespace.length === 0) accumulator?.addState(payload);
-        return;
-      case "tasks":
-        if (wanted.has("steps")) emit(`steps${suffix}`, () => stepOf(payload as LangGraphTask));
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));
-        return;
-      case "checkpoints":
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(checkpointPayload(payload, hidden)));
-        return;
-      case "debug":
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(debugPayload(payload, hidden)));
-        return;
-      case "tools":
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(toolPayload(payload)));
-        return;
-      default:
-        if (wanted.has(mode)) emit(`${mode}${suffix}`, () => toWireJson(payload));
+    if (mode === "messages") {
+      if (wanted.has("messages-tuple")) emit(`messages${suffix}`, () => toWireJson(payload));
+      accumulator?.add(payload);
+      return;
     }
+    if (mode === "tasks" && wanted.has("steps"))
+      emit(`steps${suffix}`, () => stepOf(payload as LangGraphTask));
+    if (wanted.has(mode))
+      emit(`${mode}${suffix}`, () => toWireJson(mode in shown ? shown[mode]?.(payload) : payload));
+    if (mode === "values" && namespace.length === 0) accumulator?.addState(payload);
   };
 };

@@ -3,8 +3,6 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { apiOf, saying, type Api } from "../../helpers/api.ts";
 import { startTestServer, type TestServer } from "../../helpers/app.ts";
 import { eventually } from "../../helpers/conditions.ts";
-import { freshDatabase } from "../../helpers/database.ts";
-import { onServer } from "../../helpers/on-server.ts";
 import { query } from "../../helpers/query.ts";
 import { openStream } from "../../helpers/server-sent-events.ts";
 
@@ -69,33 +67,4 @@ test("a reader whose run is deleted before the reader is announced gets an error
   });
   await holder.query("commit");
   expect((await answer).status).toBe(404);
-});
-
-test("a reader is cut off if the run ends before the executing server receives the reader's signal; a second read returns the stored events", async () => {
-  // No signal leaves a server, and there are no heartbeats.
-  const fresh = await freshDatabase();
-  await onServer(fresh.connectionString, async (client) => {
-    await client.query("create function public.pg_notify(text, text) returns void language sql as 'select'");
-    const { pathname } = new URL(fresh.connectionString);
-    await client.query(`alter database ${pathname.slice(1)} set search_path to public, pg_catalog`);
-  });
-  const deaf = { connectionString: fresh.connectionString, heartbeatSeconds: 100, leaseSeconds: 300 };
-  const executing = await startTestServer(deaf);
-  const replica = await startTestServer({ ...deaf, role: "api" });
-  try {
-    const there = apiOf(executing);
-    const threadId = await there.aThread();
-    const run = await there.aRun(threadId, { assistant_id: "sleep", input: { milliseconds: 600_000 } });
-    await there.untilRunIs(threadId, run.run_id, "running");
-    const url = `${replica.url}/threads/${threadId}/runs/${run.run_id}/stream`;
-    const reader = await openStream(url);
-    await there.cancel(threadId, run.run_id);
-    await there.untilRunIs(threadId, run.run_id, "interrupted");
-    await expect(reader.rest()).rejects.toThrow();
-    expect(await (await openStream(url)).rest()).toEqual([]);
-  } finally {
-    await replica.close();
-    await executing.close();
-    await fresh.drop();
-  }
 });

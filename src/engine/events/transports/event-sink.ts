@@ -6,7 +6,7 @@ export const STALLED_MS = 60_000;
 
 export const WRITE_CHARACTERS = 64 * 1024;
 /** STALLED_MS begins again after this much of a batch, so a large batch may take longer. */
-export const TAKEN_CHARACTERS = 1024 * 1024;
+const TAKEN_CHARACTERS = 1024 * 1024;
 
 /** Never splits a surrogate pair, whose halves would be encoded as other characters. */
 export function* inPieces(text: string): Generator<string, void> {
@@ -36,6 +36,40 @@ export interface EventReader {
   close(): void;
 }
 
+export type Written = "taken" | "gone" | "stalled";
+
+/** Whether the room does not come until then. */
+const isLate = async (room: Promise<unknown>, until: number): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<true>((resolve) => {
+    timer = setTimeout(() => resolve(true), Math.max(0, until - performance.now()));
+  });
+  const isTooLate = await Promise.race([room.then(() => false), late]);
+  clearTimeout(timer);
+  return isTooLate;
+};
+
+/** `give`: writes a piece. Returns a promise if the socket has no room for the next one; it must resolve at the close. */
+export const writePieces = async (
+  pieces: Iterable<string>,
+  give: (piece: string) => Promise<unknown> | undefined,
+  isGone: () => boolean,
+): Promise<Written> => {
+  let since = performance.now();
+  let given = 0;
+  for (const piece of pieces) {
+    if (isGone()) return "gone";
+    if (given > TAKEN_CHARACTERS) {
+      given = 0;
+      since = performance.now();
+    }
+    given += piece.length;
+    const room = give(piece);
+    if (room !== undefined && (await isLate(room, since + STALLED_MS))) return isGone() ? "gone" : "stalled";
+  }
+  return isGone() ? "gone" : "taken";
+};
+
 /** One client's connection. Holds a bounded number of bytes for a client that does not read. */
 export interface EventSink {
   readonly isGone: boolean;
@@ -46,7 +80,7 @@ export interface EventSink {
    * `"taken"`: there is room for more; `"stalled"`: the client reads too slowly and must be dropped. One call
    * at a time.
    */
-  write(events: readonly SentEvent[]): Promise<"taken" | "gone" | "stalled">;
+  write(events: readonly SentEvent[]): Promise<Written>;
   /** Disconnects so that the client resumes instead of assuming the end of the run. */
   drop(): void;
   /** Releases what `open` took; the connection stays open. */

@@ -10,9 +10,8 @@ import {
   type EventSink,
   inPieces,
   type SentEvent,
-  STALLED_MS,
-  TAKEN_CHARACTERS,
   WRITE_CHARACTERS,
+  writePieces,
 } from "./event-sink.ts";
 
 /** Interval of comments that keep a stream alive. SDKs take twice this for a dead stream. */
@@ -23,21 +22,26 @@ const HEARTBEAT_MS = 5_000;
  */
 const HEARTBEAT = ": heartbeat\n";
 
-/** A single `data:` line: several SDKs join lines without a line break, and throw at an empty one. */
-const toFrame = ({ seq, event, data, before = "", after = "" }: SentEvent): string =>
-  `id: ${seq}\nevent: ${event}\ndata: ${before}${data}${after}\n\n`;
+/** The lines before an event's data. Undefined: the event is left out. */
+type HeadOf = (event: SentEvent) => string | undefined;
 
-/** Bounded pieces, because written text stays in memory until the client reads it. */
-function* toWrites(events: readonly SentEvent[], selection: EventSelection): Generator<string, void> {
+/**
+ * Bounded pieces, because written text stays in memory until the client reads it. A single `data:` line: several SDKs join
+ * lines without a line break, and throw at an empty one.
+ */
+function* framesOf(events: readonly SentEvent[], headOf: HeadOf): Generator<string, void> {
   let frames = "";
   for (const event of events) {
-    if (!isSelected(event.event, selection)) continue;
-    if (event.data.length > WRITE_CHARACTERS) {
-      const { before = "", after = "" } = event;
-      yield `${frames}id: ${event.seq}\nevent: ${event.event}\ndata: ${before}`;
-      yield* inPieces(event.data);
-      frames = `${after}\n\n`;
-    } else frames += toFrame(event);
+    const head = headOf(event);
+    if (head === undefined) continue;
+    const { before = "", data, after = "" } = event;
+    frames += `${head}data: ${before}`;
+    if (data.length > WRITE_CHARACTERS) {
+      yield frames;
+      yield* inPieces(data);
+      frames = "";
+    } else frames += data;
+    frames += `${after}\n\n`;
     if (frames.length < WRITE_CHARACTERS) continue;
     yield frames;
     frames = "";
@@ -45,21 +49,12 @@ function* toWrites(events: readonly SentEvent[], selection: EventSelection): Gen
   if (frames !== "") yield frames;
 }
 
-const EVENT_STREAM = "text/event-stream";
 const STREAM_HEADERS = {
-  "content-type": EVENT_STREAM,
+  "content-type": "text/event-stream",
   "cache-control": "no-cache",
   connection: "keep-alive",
   "x-accel-buffering": "no",
 };
-
-/** How events become bytes. */
-export interface StreamForm {
-  /** Undefined: server-sent events. */
-  contentType?: string;
-  /** Of `WRITE_CHARACTERS` at most, about. */
-  writesOf(events: readonly SentEvent[]): Iterable<string | Uint8Array>;
-}
 
 class DroppedError extends Error {
   constructor() {
@@ -71,16 +66,14 @@ class DroppedError extends Error {
 export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
 
 export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink =>
-  createStream(reply, { writesOf: (events) => toWrites(events, selection) });
+  createStream(reply, ({ seq, event }) =>
+    isSelected(event, selection) ? `id: ${seq}\nevent: ${event}\n` : undefined,
+  );
 
-export const createStream = (
-  reply: FastifyReply,
-  { contentType = EVENT_STREAM, writesOf }: StreamForm,
-): EventSink => {
+export const createStream = (reply: FastifyReply, headOf: HeadOf): EventSink => {
   const { raw } = reply;
-  const isEventStream = contentType === EVENT_STREAM;
-  // An application around the API may process the response first. `reply.sse` sends only server-sent events.
-  const piped = reply.request.isWrapped === true || !isEventStream ? new PassThrough() : undefined;
+  // An application around the API may process the response first.
+  const piped = reply.request.isWrapped === true ? new PassThrough() : undefined;
   const socket: Writable = piped ?? raw;
   let gone = raw.destroyed;
   let left: (() => void) | undefined;
@@ -98,22 +91,12 @@ export const createStream = (
   piped?.on("close", onClose).on("error", onClose);
   socket.on("drain", onDrain);
 
-  /**
-   * True if the socket stalls. Also ends when the socket closes; `send()` of @fastify/sse would wait for
-   * ever.
-   */
-  const waitForDrain = async (until: number): Promise<boolean> => {
-    const stalled = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(true), Math.max(0, until - performance.now()));
-      drained = () => {
-        clearTimeout(timer);
-        resolve(false);
-      };
-      if (gone) drained();
+  /** Also resolves when the socket closes; `send()` of @fastify/sse would wait for ever. */
+  const untilDrained = (): Promise<void> =>
+    new Promise<void>((resolve) => {
+      drained = resolve;
+      if (gone) resolve();
     });
-    drained = undefined;
-    return stalled;
-  };
 
   return {
     get isGone() {
@@ -124,32 +107,20 @@ export const createStream = (
     },
     open() {
       // Clients wait for the headers. An event that is ready goes in the same packet.
-      if (piped !== undefined)
-        void reply.headers({ ...STREAM_HEADERS, "content-type": contentType }).send(piped);
+      if (piped !== undefined) void reply.headers(STREAM_HEADERS).send(piped);
       else {
         reply.sse.sendHeaders();
         flush = setImmediate(() => raw.flushHeaders());
       }
       // Only between frames: a full socket is in the middle of a frame.
-      if (isEventStream)
-        heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
+      heartbeat = setInterval(() => socket.writableNeedDrain || socket.write(HEARTBEAT), HEARTBEAT_MS);
     },
-    async write(events) {
-      let since = performance.now();
-      let given = 0;
-      for (const text of writesOf(events)) {
-        if (given > TAKEN_CHARACTERS) {
-          given = 0;
-          since = performance.now();
-        }
-        given += text.length;
-        if (socket.write(text)) continue;
-        const stalled = await waitForDrain(since + STALLED_MS);
-        if (gone) return "gone";
-        if (stalled) return "stalled";
-      }
-      return "taken";
-    },
+    write: (events) =>
+      writePieces(
+        framesOf(events, headOf),
+        (text) => (socket.write(text) ? undefined : untilDrained()),
+        () => gone,
+      ),
     drop() {
       raw.destroy(new DroppedError());
     },

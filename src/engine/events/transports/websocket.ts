@@ -3,9 +3,9 @@ import {
   type EventSink,
   inPieces,
   type SentEvent,
-  STALLED_MS,
-  TAKEN_CHARACTERS,
   WRITE_CHARACTERS,
+  writePieces,
+  type Written,
 } from "./event-sink.ts";
 
 /** A subset, so that tests can imitate a slow socket. */
@@ -13,6 +13,8 @@ type Socket = Pick<
   WebSocket,
   "send" | "close" | "terminate" | "once" | "readyState" | "OPEN" | "bufferedAmount"
 >;
+
+type Message = Omit<SentEvent, "seq" | "event">;
 
 export const shareSocket = (socket: Socket) => {
   const listeners = new Set<() => void>();
@@ -35,48 +37,30 @@ export const shareSocket = (socket: Socket) => {
     });
 
   /** Unsent data stay in memory, so a message is written in pieces. */
-  const sendWhole = async (pieces: Iterable<string>): Promise<"taken" | "gone" | "stalled"> => {
-    let since = performance.now();
-    let given = 0;
-    let last: string | undefined;
-    const give = async (piece: string, fin: boolean): Promise<boolean> => {
-      given += piece.length;
-      const written = write(piece, fin);
-      if (socket.bufferedAmount < WRITE_CHARACTERS) return true;
-      let timer: NodeJS.Timeout | undefined;
-      const stalled = new Promise<boolean>((resolve) => {
-        timer = setTimeout(() => resolve(true), Math.max(0, since + STALLED_MS - performance.now()));
-      });
-      const isStalled = await Promise.race([written.then(() => false), stalled]);
-      clearTimeout(timer);
-      if (given > TAKEN_CHARACTERS) {
-        given = 0;
-        since = performance.now();
-      }
-      return !isStalled;
-    };
-    for (const piece of pieces) {
-      if (last !== undefined && !(await give(last, false))) return "stalled";
-      if (isGone) return "gone";
-      last = piece;
+  const sendWhole = ({ before = "", data, after = "" }: Message): Promise<Written> => {
+    let isLast = false;
+    function* pieces(): Generator<string, void> {
+      isLast = data.length <= WRITE_CHARACTERS;
+      if (isLast) return yield before + data + after;
+      yield before;
+      yield* inPieces(data);
+      isLast = true;
+      yield after;
     }
-    return (await give(last ?? "", true)) ? (isGone ? "gone" : "taken") : "stalled";
+    const give = (piece: string): Promise<void> | undefined => {
+      const written = write(piece, isLast);
+      return socket.bufferedAmount < WRITE_CHARACTERS ? undefined : written;
+    };
+    return writePieces(pieces(), give, () => isGone);
   };
-
-  function* piecesOf({ before = "", data, after = "" }: Omit<SentEvent, "seq" | "event">): Generator<string> {
-    if (data.length <= WRITE_CHARACTERS) return yield before + data + after;
-    yield before;
-    yield* inPieces(data);
-    yield after;
-  }
 
   let turn: Promise<unknown> = Promise.resolve();
   return {
     get isGone(): boolean {
       return isGone;
     },
-    send(message: Omit<SentEvent, "seq" | "event">): Promise<"taken" | "gone" | "stalled"> {
-      const sent = turn.then(() => (isGone ? "gone" : sendWhole(piecesOf(message))));
+    send(message: Message): Promise<Written> {
+      const sent = turn.then(() => sendWhole(message));
       turn = sent.catch(() => undefined);
       return sent;
     },
