@@ -3,13 +3,11 @@ import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { isObject } from "../../platform/lib/json.ts";
 import { isMessage } from "../../state/values/types/message.ts";
 import { toWireJson } from "../../state/values/wire-json.ts";
-import { createInnerErrors } from "./inner-errors.ts";
+import { createInnerErrors, createMessageIds, createOrigins, taskIn } from "./callbacks.ts";
 import { createLifecycle, LIFECYCLE_MODES, type Failure } from "./lifecycle.ts";
-import { createMessageIds } from "./message-ids.ts";
 import { createChunkConverter, requestModes, type Emit, type StreamChunk } from "./modes.ts";
 import { createProtocolConverter, PROTOCOL_MODES } from "./protocol/converter.ts";
 import { envelopeOf } from "./protocol/events.ts";
-import { createOrigins, taskIn } from "./origins.ts";
 import type { GraphEnd, WhenReadable } from "./protocol/subgraphs.ts";
 import type { TransformerFactories } from "./protocol/transformers.ts";
 

@@ -3,8 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { createEventLog, type EventLog } from "../../../src/engine/events/log.ts";
-import { sweepEvents } from "../../../src/engine/events/retention.ts";
+import { createEventLog, type EventLog, sweepEvents } from "../../../src/engine/events/log.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
 

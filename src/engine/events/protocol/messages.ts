@@ -4,9 +4,15 @@ import { isObject } from "../../../platform/lib/json.ts";
 import { toWireJson } from "../../../state/values/wire-json.ts";
 import type { Emit } from "../modes.ts";
 import { PROTOCOL_EVENT_PREFIX } from "../wires.ts";
-import { createBlocks, type BlockEvent, type Blocks } from "./blocks.ts";
+import {
+  createBlocks,
+  type BlockEvent,
+  type Blocks,
+  isChunk,
+  slicesOf,
+  type StreamedMessage,
+} from "./blocks.ts";
 import type { ProtocolMethod } from "./events.ts";
-import { isChunk, slicesOf, type StreamedMessage } from "./slices.ts";
 
 interface ModelCall {
   readonly runId: string;

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { createBlocks, type BlockEvent } from "../../../../src/engine/events/protocol/blocks.ts";
-import type { Slice } from "../../../../src/engine/events/protocol/slices.ts";
+import { createBlocks, type BlockEvent, type Slice } from "../../../../src/engine/events/protocol/blocks.ts";
 
 const tellBlocks = (slices: readonly Slice[]): BlockEvent[] => {
   const published: BlockEvent[] = [];
