@@ -22,20 +22,16 @@ const HEARTBEAT_MS = 5_000;
  */
 const HEARTBEAT = ": heartbeat\n";
 
-/** The lines before an event's data. Undefined: the event is left out. */
-type HeadOf = (event: SentEvent) => string | undefined;
-
 /**
  * Bounded pieces, because written text stays in memory until the client reads it. A single `data:` line: several SDKs join
  * lines without a line break, and throw at an empty one.
  */
-function* framesOf(events: readonly SentEvent[], headOf: HeadOf): Generator<string, void> {
+function* framesOf(events: readonly SentEvent[], selection: EventSelection): Generator<string, void> {
   let frames = "";
   for (const event of events) {
-    const head = headOf(event);
-    if (head === undefined) continue;
+    if (!isSelected(event.event, selection)) continue;
     const { before = "", data, after = "" } = event;
-    frames += `${head}data: ${before}`;
+    frames += `id: ${event.seq}\nevent: ${event.event}\ndata: ${before}`;
     if (data.length > WRITE_CHARACTERS) {
       yield frames;
       yield* inPieces(data);
@@ -65,12 +61,7 @@ class DroppedError extends Error {
 
 export const wasDropped = ({ raw }: FastifyReply): boolean => raw.errored instanceof DroppedError;
 
-export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink =>
-  createStream(reply, ({ seq, event }) =>
-    isSelected(event, selection) ? `id: ${seq}\nevent: ${event}\n` : undefined,
-  );
-
-export const createStream = (reply: FastifyReply, headOf: HeadOf): EventSink => {
+export const createEventStream = (reply: FastifyReply, selection: EventSelection): EventSink => {
   const { raw } = reply;
   // An application around the API may process the response first.
   const piped = reply.request.isWrapped === true ? new PassThrough() : undefined;
@@ -117,7 +108,7 @@ export const createStream = (reply: FastifyReply, headOf: HeadOf): EventSink => 
     },
     write: (events) =>
       writePieces(
-        framesOf(events, headOf),
+        framesOf(events, selection),
         (text) => (socket.write(text) ? undefined : untilDrained()),
         () => gone,
       ),
