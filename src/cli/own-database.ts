@@ -11,7 +11,7 @@ import {
   type Environment,
 } from "../platform/config/resolve.ts";
 import { openDatabase, type Database } from "../platform/database/database.ts";
-import { startEmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
+import { startEmbeddedPostgres, type EmbeddedPostgres } from "../platform/database/embedded/embedded.ts";
 import { hasCluster } from "../platform/database/embedded/place.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { isUnusable, unusableReason } from "../platform/database/passing-faults.ts";
@@ -97,22 +97,14 @@ export const databasePlaceOf = (flags: DatabaseFlags, given: Environment): Datab
 export const findOwnDatabase = async (flags: DatabaseFlags, given: Environment): Promise<DatabasePlace> =>
   databasePlaceOf(flags, await completed(flags, given));
 
-interface ReachedDatabase {
-  connectionString: string;
-  /** Of the embedded PostgreSQL. */
-  dataFolder?: string;
-  /** Stops the embedded PostgreSQL, unless other processes use it. */
-  close(): Promise<void>;
-}
-
 export const placeText = ({ url, dataFolder }: DatabasePlace): string =>
   url === undefined ? `the embedded PostgreSQL in ${dataFolder}` : `the database ${databaseName(url)}`;
 
-/** Does not connect to another database. */
+/** `close` stops the embedded PostgreSQL, unless other processes use it. Does not connect to another database. */
 export const reachOwnDatabase = async (
   { url, dataFolder, warning }: DatabasePlace,
   logger: Logger,
-): Promise<ReachedDatabase> => {
+): Promise<Pick<EmbeddedPostgres, "connectionString" | "close"> & { dataFolder?: string }> => {
   if (warning !== undefined) logger.warn(warning);
   if (url === undefined) {
     // The user may have forgotten DATABASE_URL, or be in another folder than the servers.
@@ -130,12 +122,6 @@ export const explainUnusable = (error: unknown, connectionString: string): unkno
     cause: error,
   });
 };
-
-export const migrateOwn = (
-  { schema }: DatabasePlace,
-  connectionString: string,
-  logger: Logger,
-): Promise<void> => migrate(connectionString, { schema, logger });
 
 /**
  * Starts an embedded PostgreSQL that does not run, and stops it afterwards.
@@ -171,7 +157,7 @@ export const onOwnDatabase =
     const logger = commandLogger(level, note);
     const place = await findOwnDatabase(flags, environment);
     return await withReached(place, logger, async (connectionString) => {
-      await migrateOwn(place, connectionString, logger);
+      await migrate(connectionString, { schema: place.schema, logger });
       const objects = await openObjectStore(objectStoreIn(place.environment));
       const database = openDatabase({
         connectionString,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Authorize } from "../../access/authorize.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { Permission, Visibility } from "../../access/visibility.ts";
+import type { Visibility } from "../../access/visibility.ts";
 import type { CronRow } from "../../platform/database/tables.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
@@ -50,7 +50,8 @@ interface AskedRuns {
   payload: JsonObject;
 }
 
-const askedPayloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unknown }): JsonObject =>
+/** Drops other fields: also those that a handler added. */
+const payloadOf = (body: { [Field in (typeof RUN_FIELDS)[number]]?: unknown }): JsonObject =>
   Object.fromEntries(
     RUN_FIELDS.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
   ) as JsonObject;
@@ -77,23 +78,6 @@ const takesOver = (
   ((after.enabled && !before.enabled) || !isDeepStrictEqual(askedOf(after), askedOf(before)));
 
 const createCronRights = (authorize: Authorize) => ({
-  create: async (
-    caller: Caller,
-    body: CronCreate,
-    { cronId, threadId }: { cronId: string; threadId: string | null },
-  ): Promise<Permission<"crons", "create">> =>
-    await authorize(caller, "crons", "create", {
-      ...{ cron_id: cronId, schedule: body.schedule, thread_id: threadId ?? undefined },
-      ...{ user_id: userIdOf(caller), end_time: body.end_time?.toISOString() },
-      ...{ metadata: body.metadata ?? {}, payload: askedPayloadOf(body) },
-    }),
-
-  update: async (caller: Caller, cronId: string, body: CronPatch): Promise<Permission<"crons", "update">> =>
-    await authorize(caller, "crons", "update", {
-      ...{ cron_id: cronId, schedule: body.schedule },
-      ...{ metadata: body.metadata ?? {}, payload: askedPayloadOf(body) },
-    }),
-
   search: async (
     caller: Caller,
     { assistant_id, thread_id, metadata, limit, offset }: Partial<CronSearch>,
@@ -129,10 +113,6 @@ interface CronServiceParts {
 }
 
 const FOREIGN_KEY_VIOLATION = "23503";
-
-/** Drops fields that a handler added. */
-const grantedPayload = (payload: Record<string, unknown>): JsonObject =>
-  askedPayloadOf(payload as Parameters<typeof askedPayloadOf>[0]);
 
 type Timing = Pick<CronRow, "schedule" | "timezone" | "end_time" | "enabled" | "next_run_date">;
 
@@ -180,8 +160,12 @@ export const createCronService = (parts: CronServiceParts) => {
     async create(caller: Caller, body: CronCreate, threadId: string | null): Promise<CronRecord> {
       const assistantId = assistantIdOf(body.assistant_id);
       const cronId = newId();
-      const visibility = await may.create(caller, body, { cronId, threadId });
-      const payload = grantedPayload(visibility.value.payload);
+      const visibility = await authorize(caller, "crons", "create", {
+        ...{ cron_id: cronId, schedule: body.schedule, thread_id: threadId ?? undefined },
+        ...{ user_id: userIdOf(caller), end_time: body.end_time?.toISOString() },
+        ...{ metadata: body.metadata ?? {}, payload: payloadOf(body) },
+      });
+      const payload = payloadOf(visibility.value.payload);
       const asked = { assistantId, threadId, metadata: visibility.value.metadata, payload };
       const { rights, metadata } = await may.runs(caller, asked);
       assertRecursionLimit(payload.config as JsonObject | undefined, recursionLimitMax);
@@ -245,8 +229,11 @@ export const createCronService = (parts: CronServiceParts) => {
      * `threadNotFound` and `assistantNotFound`.
      */
     async patch(caller: Caller, cronId: string, body: CronPatch): Promise<CronRecord> {
-      const visibility = await may.update(caller, cronId, body);
-      const payload = grantedPayload(visibility.value.payload);
+      const visibility = await authorize(caller, "crons", "update", {
+        ...{ cron_id: cronId, schedule: body.schedule },
+        ...{ metadata: body.metadata ?? {}, payload: payloadOf(body) },
+      });
+      const payload = payloadOf(visibility.value.payload);
       const known = await repository.find(visibility, cronId);
       if (known === undefined) throw cronNotFound(cronId);
       const { rights, metadata: granted } = await may.runs(caller, {
