@@ -99,8 +99,6 @@ export const createKnownCallers = (
   };
 };
 
-const PATH_AT_MOST = 500;
-
 /** The hosted service's identity for Studio, which the SDK's `isStudioUser` recognizes. */
 const STUDIO_USER = userOf({ identity: "langgraph-studio-user", kind: "StudioUser" });
 
@@ -138,12 +136,11 @@ export const createUserAuthentication = (
 ): ((request: AccessRequest) => UserCaller | Promise<UserCaller>) => {
   const { handlers, letsStudioIn, logger, handlerSeconds = HANDLER_SECONDS } = options;
   const known = options.cache === undefined ? undefined : createKnownCallers(options.cache);
-  /** A client's failed logins are limited (http/limits/failed-logins.ts). */
-  const log = (error: unknown, { method, url }: AccessRequest, what: string): void => {
-    // Without the query, which may hold a token.
-    const path = boundedText(url.split("?")[0] ?? "", PATH_AT_MOST);
-    logger.warn({ err: error, method, path }, `'authenticate' ${what}; the request was answered 401`);
-  };
+  const logThrown = createThrottledLog(
+    logger,
+    "'authenticate' threw an error that is no HTTPException; the request was answered 401",
+  );
+  const ignore = createThrottledLog(logger, "'authenticate' returned no user; the request was answered 401");
 
   const ask = async (request: AccessRequest): Promise<UserCaller> => {
     const { callerGone } = request;
@@ -155,13 +152,13 @@ export const createUserAuthentication = (
     } catch (error) {
       if (gone?.aborted) throw error;
       if (error instanceof NoIdentityError) {
-        log(error, request, "returned no user");
+        ignore(error, request);
         throw notAuthenticated();
       }
       if (error instanceof ThreadloomError && error.kind === "unavailable") throw error;
       const refusal = refusalIn(error);
       if (refusal !== undefined) throw refusal;
-      log(markedOfGraph(error), request, "threw an error that is no HTTPException");
+      logThrown(markedOfGraph(error), request);
       throw new UnexplainedRefusal(error);
     }
   };
@@ -183,5 +180,29 @@ export const createUserAuthentication = (
         throw error;
       },
     );
+  };
+};
+
+/** Unauthenticated clients can make the handler throw at any rate. */
+const LOG_EVERY_MS = 10_000;
+const PATH_AT_MOST = 500;
+
+const createThrottledLog = (logger: Logger, message: string) => {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  let suppressed = 0;
+  return (error: unknown, { method, url }: AccessRequest): void => {
+    const now = performance.now();
+    if (now - loggedAt < LOG_EVERY_MS) {
+      suppressed += 1;
+      return;
+    }
+    loggedAt = now;
+    // Without the query, which may hold a token.
+    const path = boundedText(url.split("?")[0] ?? "", PATH_AT_MOST);
+    logger.warn(
+      { err: error, method, path, ...(suppressed === 0 ? {} : { others_since: suppressed }) },
+      message,
+    );
+    suppressed = 0;
   };
 };
