@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
+import { ownField } from "../../platform/lib/names.ts";
 import { SETTINGS } from "./installing.ts";
 import type { ImageProject } from "./project.ts";
 
@@ -14,9 +15,9 @@ interface Places {
 const filled = (template: string, { texts, facts }: Places): string =>
   readFileSync(new URL(template, FOLDER), "utf8")
     .replace(/^\{\{#(\w+)\}\}\n([^]*?)^\{\{\/\1\}\}\n/gm, (_, fact: string, lines: string) =>
-      facts[fact] ? lines : "",
+      ownField(facts, fact) ? lines : "",
     )
-    .replace(/\{\{(\w+)\}\}/g, (_, place: string) => texts[place] ?? "");
+    .replace(/\{\{(\w+)\}\}/g, (_, place: string) => ownField(texts, place) ?? "");
 
 /** Compose reads it for the variables of its own file. */
 const COMPOSE_ENVIRONMENT = ".env";
