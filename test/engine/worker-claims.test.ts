@@ -209,6 +209,8 @@ describe("after the answer to a claim was lost:", () => {
     expect(one.did.filter((what) => what === "began a")).toHaveLength(1);
     expect(one.did).toContain("handed b back");
     expect(one.worker.runIds).toEqual(["a"]);
+    const told = "the response to the claim of a run was lost; the run goes back to the queue";
+    expect(one.loud(40)).toContain(told);
   });
 
   test.each<[string, (one: ReturnType<typeof aWorker>) => void]>([

@@ -181,10 +181,10 @@ export const aWorker = (concurrency = 2) => {
       held = new Promise((resolve) => (release = resolve));
       return release;
     },
-    loud: () =>
+    loud: (from = 50) =>
       lines
         .map((line) => JSON.parse(line) as { level: number; msg: string })
-        .filter(({ level }) => level >= 50)
+        .filter(({ level }) => level >= from)
         .map(({ msg }) => msg),
     async looks(count = 1): Promise<void> {
       await vi.advanceTimersByTimeAsync(count * POLL_MS);

@@ -53,11 +53,10 @@ export const createAdoption = ({ queue, processId, logger }: WorkerOptions, inHa
             await queue.giveUpLease(selectorOf(run));
             continue;
           }
-          logger.warn(
-            { run_id: run.run_id },
-            "the response to the claim of a run was lost; the run starts here",
-          );
-          if (inHand.freeSlots > 0 && hasRoomFor(run)) inHand.begin(run, false);
+          const starts = inHand.freeSlots > 0 && hasRoomFor(run);
+          const next = starts ? "starts here" : "goes back to the queue";
+          logger.warn({ run_id: run.run_id }, `the response to the claim of a run was lost; the run ${next}`);
+          if (starts) inHand.begin(run, false);
           else await handBack(run);
         }
         if (unsureSince === since && checked - since > UNSURE_MS) unsureSince = undefined;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createDeliveries } from "../../../src/engine/outbox/deliveries.ts";
+import { createDeliveries, recordDeliveries } from "../../../src/engine/outbox/deliveries.ts";
 import {
   createPushes,
   recordPushes,
@@ -114,6 +114,26 @@ test("the configuration of a message is due at once if its run has ended before"
   expect(
     await pushes.set({ threadId: ended.threadId, firstRunId: randomUUID() }, CONFIG, ALL_RIGHTS.threads),
   ).toBe("gone");
+});
+
+test("the end of a run with a webhook makes its delivery and the configurations of its thread due", async () => {
+  const run = await aRun();
+  await database.query("update threadloom.runs set webhook = $2 where run_id = $1", [
+    run.runId,
+    "https://hooks.example.com/",
+  ]);
+  await createPushes(database).set(taskOf(run), CONFIG, ALL_RIGHTS.threads);
+  const ends = createRunEnds(database, opened.storage, recordDeliveries, recordPushes);
+  const final = { values: null, omitted: false };
+  expect(await ends.finish(run, { ...SUCCESS, final })).toEqual({ waiting: 0, pushes: true });
+  const rows = await database.query(
+    "select kind, state from threadloom.deliveries where thread_id = $1 order by kind",
+    [run.threadId],
+  );
+  expect(rows).toEqual([
+    { kind: "push", state: "pending" },
+    { kind: "webhook", state: "pending" },
+  ]);
 });
 
 test("an end during a delivery makes it due again, whatever the result of the delivery is", async () => {
