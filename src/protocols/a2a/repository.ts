@@ -28,14 +28,6 @@ export interface TaskSearch {
   pageToken: string | undefined;
 }
 
-export interface TaskPage {
-  /** `pageToken`: of the page behind this task. */
-  tasks: { task: Task; pageToken: string }[];
-  isLast: boolean;
-  /** At most `COUNTED_AT_MOST`. */
-  total: number;
-}
-
 /** A count reads every match, so only the first page counts; the others get it in their token. */
 const COUNTED_AT_MOST = 1_000;
 const COUNT = /^\d{1,4}$/;
@@ -111,8 +103,11 @@ export const createTaskRepository = (authorize: Authorize, database: Database) =
       return { turns, newest: { taskId, assistantId, metadata } };
     },
 
-    /** Newest status first. Index: runs_of_a2a. */
-    async list(caller: Caller, search: TaskSearch, signal: AbortSignal): Promise<TaskPage> {
+    /**
+     * Newest status first. `pageToken`: of the page behind a task. `total`: at most `COUNTED_AT_MOST`. Index:
+     * runs_of_a2a.
+     */
+    async list(caller: Caller, search: TaskSearch, signal: AbortSignal) {
       const asked = { ...(search.threadId === undefined ? {} : { thread_id: search.threadId }) };
       const visibility = await authorize(caller, "threads", "search", asked);
       const conditions = [

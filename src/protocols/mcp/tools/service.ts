@@ -7,26 +7,10 @@ import type { McpConfig, NamedTool } from "../../../graphs/project/mcp.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import { assistantIdOf, systemAssistantId } from "../../../platform/domain/assistant-ids.ts";
 import { invalid, ThreadloomError } from "../../../platform/domain/errors.ts";
-import type { JsonObject } from "../../../platform/lib/json.ts";
 import { createToolRepository, placeBehind, type Deployed, type ToolRow } from "./repository.ts";
 import { inputSchemaOf, outputSchemaOf } from "./schemas.ts";
 
 const TOOLS_PER_PAGE = 50;
-
-export interface Tool {
-  name: string;
-  title: string;
-  description: string;
-  inputSchema: JsonObject;
-  outputSchema: JsonObject;
-}
-
-export interface ToolPage {
-  tools: Tool[];
-  nextCursor: string | undefined;
-  /** The schemas will change soon. */
-  isProvisional: boolean;
-}
 
 export interface ToolServiceParts {
   database: Database;
@@ -92,11 +76,12 @@ export const createToolService = ({ database, authorize, assistants, graphs, con
   };
 
   return {
-    async list(caller: Caller, cursor: string | undefined): Promise<ToolPage> {
+    /** `isProvisional`: the schemas will change soon. */
+    async list(caller: Caller, cursor: string | undefined) {
       const rows = await rowsOf(caller, cursor);
       const isWhole = config.tools !== undefined || rows.length <= TOOLS_PER_PAGE;
       const page = isWhole ? rows : rows.slice(0, TOOLS_PER_PAGE);
-      const tools: Tool[] = [];
+      const tools = [];
       let isProvisional = false;
       for (const { assistant_id, graph_id, tool, title, description } of page) {
         const schemas = await schemasOf(caller, assistant_id);

@@ -22,57 +22,107 @@ export interface Attendance {
   openedAt: number;
 }
 
-export interface Place {
-  /** The connection reads this turn's first event. */
-  began(turn: number): void;
-  /** The connection has received this turn's events. */
-  reached(turn: number): void;
-  /** The connection is about to receive this turn's end. */
-  endSent(turn: number): void;
-  /**
-   * Whether no connection has received this end, so that the run's own client may still come. Another open connection
-   * may belong to an earlier session.
-   */
-  awaitsEnd(turn: number): boolean;
-  /**
-   * A watcher waits until the other connections have had time to take the data. See
-   * docs/decisions/040-when-a-question-is-sent.md.
-   */
-  whenDataTaken(turn: number, signal: AbortSignal): Promise<void>;
-  leave(): void;
-}
-
-interface Member extends Attendance {
-  turn: number;
-  /** From the run's beginning to the opening of the connection; 0 outside `OPENED_WITHIN_MS`. */
-  openingMs: number;
-}
-
 interface ThreadConnections {
-  members: Set<Member>;
+  places: Set<Place>;
   wakers: Set<() => void>;
   begun: { turn: number; at: number };
 }
 
-const change = async (
-  subscribe: (wake: () => void) => () => void,
-  waitMs: number,
-  signal: AbortSignal,
-): Promise<void> =>
+const change = async (wakers: Set<() => void>, waitMs: number, signal: AbortSignal): Promise<void> =>
   await new Promise<void>((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
-      unsubscribe();
+      wakers.delete(end);
       signal.removeEventListener("abort", end);
       resolve();
     };
     const timer = setTimeout(end, waitMs);
-    const unsubscribe = subscribe(end);
+    wakers.add(end);
     signal.addEventListener("abort", end);
     if (signal.aborted) end();
   });
 
-const NEVER = (): (() => void) => () => undefined;
+/** The turn of each thread whose end was sent just now. */
+type SentEnds = LRUCache<string, number>;
+
+/** A connection among those of its thread. */
+export class Place {
+  #turn = 0;
+  /** From the run's beginning to the opening of the connection; 0 outside `OPENED_WITHIN_MS`. */
+  readonly #openingMs: number;
+
+  constructor(
+    private readonly thread: ThreadConnections,
+    private readonly attendance: Attendance,
+    private readonly threadId: string,
+    private readonly sentEnds: SentEnds,
+    private readonly forget: () => void,
+  ) {
+    const openingMs = attendance.openedAt - thread.begun.at;
+    this.#openingMs = openingMs > 0 && openingMs < OPENED_WITHIN_MS ? openingMs : 0;
+    thread.places.add(this);
+    this.#wake();
+  }
+
+  /** The connection reads this turn's first event. */
+  began(turn: number): void {
+    if (turn > this.thread.begun.turn) this.thread.begun = { turn, at: performance.now() };
+  }
+
+  /** The connection has received this turn's events. */
+  reached(turn: number): void {
+    this.#turn = Math.max(this.#turn, turn);
+    this.#wake();
+  }
+
+  /** The connection is about to receive this turn's end. */
+  endSent(turn: number): void {
+    if (!this.attendance.isWatcher) this.sentEnds.set(this.threadId, turn);
+  }
+
+  /**
+   * Whether no connection has received this end, so that the run's own client may still come. Another open connection
+   * may belong to an earlier session.
+   */
+  awaitsEnd(turn: number): boolean {
+    return (this.sentEnds.get(this.threadId) ?? -1) < turn;
+  }
+
+  /**
+   * A watcher waits until the other connections have had time to take the data. See
+   * docs/decisions/040-when-a-question-is-sent.md.
+   */
+  async whenDataTaken(turn: number, signal: AbortSignal): Promise<void> {
+    if (!this.attendance.isWatcher) return;
+    const takenBy = performance.now() + TAKEN_WITHIN_MS;
+    for (;;) {
+      const reading = this.#others();
+      const until = reading.length > 0 ? takenBy : this.thread.begun.at + OPENED_WITHIN_MS;
+      const left = until - performance.now();
+      if (left <= 0 || signal.aborted) return;
+      const isGiven = reading.length > 0 && reading.every((other) => other.#turn >= turn);
+      if (isGiven && reading.every(({ attendance }) => attendance.hasFlushed())) break;
+      await change(this.thread.wakers, isGiven ? FLUSH_POLL_MS : left, signal);
+    }
+    const openings = this.#others().map((other) => other.#openingMs);
+    const headStart = Math.min(Math.max(HEAD_START_MS.least, ...openings), HEAD_START_MS.most);
+    await change(new Set(), headStart, signal);
+  }
+
+  leave(): void {
+    const { places } = this.thread;
+    if (places.delete(this) && places.size === 0) this.forget();
+    this.#wake();
+  }
+
+  #others(): Place[] {
+    return [...this.thread.places].filter((other) => other !== this && !other.attendance.isWatcher);
+  }
+
+  #wake(): void {
+    for (const waker of this.thread.wakers) waker();
+  }
+}
 
 /**
  * Python's SDK stops reading when its lifecycle connection receives an interrupt. Earlier data on another connection
@@ -80,75 +130,14 @@ const NEVER = (): (() => void) => () => undefined;
  */
 export const createAudiences = () => {
   const audiences = new Map<string, ThreadConnections>();
-  /** The turn of each thread whose end was sent just now. */
-  const sentEnds = new LRUCache<string, number>({ ttl: JUST_NOW_MS, ttlAutopurge: true });
+  const sentEnds: SentEnds = new LRUCache({ ttl: JUST_NOW_MS, ttlAutopurge: true });
 
   return {
     join(threadId: string, attendance: Attendance): Place {
-      const now = performance.now();
-      const audience: ThreadConnections = audiences.get(threadId) ?? {
-        members: new Set(),
-        wakers: new Set(),
-        begun: { turn: 0, at: now },
-      };
-      audiences.set(threadId, audience);
-      const openingMs = attendance.openedAt - audience.begun.at;
-      const member: Member = {
-        ...attendance,
-        turn: 0,
-        openingMs: openingMs > 0 && openingMs < OPENED_WITHIN_MS ? openingMs : 0,
-      };
-      audience.members.add(member);
-
-      const others = (): Member[] =>
-        [...audience.members].filter((other) => other !== member && !other.isWatcher);
-      const subscribe = (wake: () => void): (() => void) => {
-        audience.wakers.add(wake);
-        return () => audience.wakers.delete(wake);
-      };
-      const wake = (): void => {
-        for (const waker of audience.wakers) waker();
-      };
-      wake();
-
-      const headStart = (): number =>
-        Math.min(
-          Math.max(HEAD_START_MS.least, ...others().map((other) => other.openingMs)),
-          HEAD_START_MS.most,
-        );
-
-      return {
-        began(turn) {
-          if (turn > audience.begun.turn) audience.begun = { turn, at: performance.now() };
-        },
-        reached(turn) {
-          member.turn = Math.max(member.turn, turn);
-          wake();
-        },
-        endSent(turn) {
-          if (!member.isWatcher) sentEnds.set(threadId, turn);
-        },
-        awaitsEnd: (turn) => (sentEnds.get(threadId) ?? -1) < turn,
-        async whenDataTaken(turn, signal) {
-          if (!member.isWatcher) return;
-          const takenBy = performance.now() + TAKEN_WITHIN_MS;
-          for (;;) {
-            const reading = others();
-            const until = reading.length > 0 ? takenBy : audience.begun.at + OPENED_WITHIN_MS;
-            const left = until - performance.now();
-            if (left <= 0 || signal.aborted) return;
-            const isGiven = reading.length > 0 && reading.every((other) => other.turn >= turn);
-            if (isGiven && reading.every((other) => other.hasFlushed())) break;
-            await change(subscribe, isGiven ? FLUSH_POLL_MS : left, signal);
-          }
-          await change(NEVER, headStart(), signal);
-        },
-        leave() {
-          audience.members.delete(member);
-          wake();
-          if (audience.members.size === 0) audiences.delete(threadId);
-        },
-      };
+      const begun = { turn: 0, at: performance.now() };
+      const thread = audiences.get(threadId) ?? { places: new Set(), wakers: new Set(), begun };
+      audiences.set(threadId, thread);
+      return new Place(thread, attendance, threadId, sentEnds, () => audiences.delete(threadId));
     },
   };
 };

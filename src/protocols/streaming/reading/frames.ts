@@ -59,11 +59,7 @@ const customNameOf = (params: string): string | undefined => {
   return name === undefined ? undefined : (JSON.parse(name) as string);
 };
 
-export interface EventFilter {
-  matches(event: ThreadEvent): boolean;
-  /** Wants only beginnings, ends and interrupts. Both SDKs have such a connection. */
-  readonly isWatcher: boolean;
-}
+export type EventFilter = ReturnType<typeof createFilter>;
 
 const CHANNELS_OF_WATCHERS: ReadonlySet<string> = new Set(["lifecycle", "input"]);
 
@@ -96,7 +92,7 @@ const wantsRootLifecycleOnly = ({ channels, namespaces = [] }: EventStream, user
   channels.every((channel) => CHANNELS_OF_WATCHERS.has(channel));
 
 /** Unknown channels match nothing: clients can be newer than the server. */
-export const createFilter = (asked: EventStream, userAgent = ""): EventFilter => {
+export const createFilter = (asked: EventStream, userAgent = "") => {
   const { channels, namespaces = [], depth = Infinity } = asked;
   const rootLifecycleOnly = wantsRootLifecycleOnly(asked, userAgent);
   const wanted = new Set(channels);
@@ -108,8 +104,9 @@ export const createFilter = (asked: EventStream, userAgent = ""): EventFilter =>
     namespaces.some((prefix) => isPrefix(prefix, namespace) && namespace.length - prefix.length <= depth);
 
   return {
+    /** Wants only beginnings, ends and interrupts. Both SDKs have such a connection. */
     isWatcher: channels.every((channel) => CHANNELS_OF_WATCHERS.has(channel)),
-    matches({ method, namespace, params }) {
+    matches({ method, namespace, params }: ThreadEvent): boolean {
       if (!isWantedNamespace(namespace)) return false;
       if (rootLifecycleOnly && method === "lifecycle" && namespace.length > 0) return false;
       if (wanted.has(channelOf(method))) return true;

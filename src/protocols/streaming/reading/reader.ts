@@ -103,8 +103,8 @@ export const readSubscription = (options: SubscriptionReaderOptions): Subscripti
   };
 
   /** Whether another run was created, or begins within `RUN_STARTED_WITHIN_MS`. */
-  const isFollowed = async (turn: number, opening: Opening, { awaitsEnd }: Place): Promise<boolean> => {
-    if (opening.hasEndedJustNow && awaitsEnd(turn)) return false;
+  const isFollowed = async (turn: number, opening: Opening, place: Place): Promise<boolean> => {
+    if (opening.hasEndedJustNow && place.awaitsEnd(turn)) return false;
     await Promise.race([ahead(), delay(RUN_STARTED_WITHIN_MS, undefined, { signal })]);
     const newest = await patiently(() => repository.newestRun(threadId));
     return newest === undefined || newest.turn !== opening.newestTurn || newest.unfinished > 0;
