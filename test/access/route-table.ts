@@ -102,6 +102,7 @@ export const ROUTES: Record<string, Expected> = {
   ),
   // Answers 405.
   "GET /mcp": NOTHING,
+  "DELETE /mcp": NOTHING,
   "POST /threads/:thread_id/stream/events": {
     ...given({ channels: ["values"] }, "threads:read"),
     isEndless: true,
@@ -175,6 +176,7 @@ export const WITHOUT_EVENTS: Record<string, "open" | "any key"> = {
   "GET /metrics": "any key",
   "GET /queue": "any key",
   "GET /mcp": "any key",
+  "DELETE /mcp": "any key",
   // A WebSocket authorizes each command; other requests get a 404.
   "GET /threads/:thread_id/stream/events": "any key",
 };

@@ -2,6 +2,7 @@ import { AgentCard } from "@a2a-js/sdk";
 import type { AssistantService } from "../../api/assistants/service.ts";
 import { API_KEY, type ApiSecurity } from "../../http/sign-in.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../platform/lib/json.ts";
+import { ownField } from "../../platform/lib/names.ts";
 import type { AgentRequest } from "./request.ts";
 
 export interface CardParts {
@@ -63,7 +64,7 @@ const LISTS = ["tags", "examples", "inputModes", "outputModes"];
 const skillOf = (skill: JsonObject, own: Skill): JsonObject => ({
   ...own,
   ...Object.fromEntries(Object.entries(skill).filter(([, value]) => typeof value === "string")),
-  ...Object.fromEntries(LISTS.map((name) => [name, textsOf(skill[name])])),
+  ...Object.fromEntries(LISTS.map((name) => [name, textsOf(ownField(skill, name))])),
 });
 
 /** `metadata.a2a.skills` of the assistant, or one skill that its description describes. */

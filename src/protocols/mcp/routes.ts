@@ -198,6 +198,12 @@ export const createMcpRoutes =
         await reply.code(405).header("allow", "POST").send({ detail: "Send messages with POST." }),
     );
 
+    app.delete(
+      "/mcp",
+      { schema: { tags, summary: "End a session: there are none", response: { 404: errorAnswer } } },
+      async (_request, reply) => await reply.code(404).send({ detail: "There are no sessions to end." }),
+    );
+
     if (service.authorizationServers.length === 0) return;
     app.addHook("onSend", (request, reply, _payload, done) => {
       const challenge = reply.statusCode === 401 ? challengeOf(request.headers, app.mountPrefix) : undefined;
