@@ -277,14 +277,14 @@ create trigger assistants_crons after delete on assistants for each row execute 
 -- Thread state, stored by difference: see docs/decisions/003-thread-state-by-difference.md. No reference to threads:
 -- the saver works for threads that this server does not know, and deleting a thread deletes here explicitly.
 
--- Which channels and nodes the versions of a checkpoint belong to. Few per graph, whatever the number of threads.
-create table checkpoint_shapes (
+-- The channels and nodes to which the versions of a checkpoint belong. Few per graph, whatever the number of threads.
+create table checkpoint_names (
   hash     uuid primary key,                 -- the first half of the text's SHA-256
-  shape    text not null,                    -- see src/state/checkpoints/rows/checkpoint-body.ts
-  metadata jsonb not null default '{}'       -- what the metadata of checkpoints have in common
+  names    text not null,                    -- see src/state/checkpoints/names.ts
+  metadata jsonb not null                    -- what the metadata of checkpoints have in common
 );
 
--- One row per checkpoint. It holds no conversation: values are small, or refer to lists and contents below.
+-- One row per checkpoint. Its texts hold small values, and refer to contents for all others.
 create table checkpoints (
   thread_id     uuid not null,
   checkpoint_ns text collate "C" not null,   -- '' is the root graph, else the path of a subgraph
@@ -294,10 +294,11 @@ create table checkpoints (
   run_id        uuid,                        -- the run whose attempt wrote it, null for a state update
   metadata      jsonb not null,              -- for filters
   metadata_text text,                        -- the exact metadata, where jsonb can't hold them (NUL, lone surrogates)
-  shape         uuid not null,               -- in checkpoint_shapes
-  record        text not null,               -- versions, channels and writes: see src/state/checkpoints/rows/row-text.ts
-  segments      bigint[],                    -- all segments of the channels, flat triples: list, first position, end
-  contents      uuid[],                      -- all content hashes of the channels
+  names         uuid not null,               -- in checkpoint_names
+  record        text not null,               -- versions and channels: see src/state/checkpoints/record.ts
+  writes        text,                        -- of tasks, as in checkpoint_writes, if they came with the checkpoint
+  delta_channels text[],                     -- LangGraph puts their values together from the writes of ancestors
+  contents      uuid[],                      -- the contents to which record and writes refer
   hidden        boolean,                     -- true after a prune: later checkpoints need it, but its own state is incomplete
   primary key (thread_id, checkpoint_ns, checkpoint_id)
 );
@@ -311,34 +312,19 @@ create table checkpoint_writes (
   checkpoint_id uuid not null,
   task_id       uuid not null,
   run_id        uuid not null,               -- zeros for a state update
-  task_name     text,                        -- the task's id, where it is no UUID
   written_at    timestamptz not null default clock_timestamp(),
-  writes        text not null,               -- a line per write: index,channel,{v, c, l}
-  segments      bigint[],
+  ended         boolean not null,            -- the task has written more than an answer, a question or an error
+  writes        text not null,               -- see src/state/checkpoints/record.ts
   contents      uuid[],
   primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, run_id)
 );
 
--- The elements of lists: a row holds the elements [position, position + count) of a list as lines of JSON. Rows are
--- never updated; of two that append at the same position, the primary key refuses one, which starts a new list.
-create table checkpoint_elements (
-  thread_id uuid not null,
-  list_id   bigint not null,
-  position  integer not null,
-  count     integer not null check (count between 0 and 256), -- 0: the place is taken, what stood there was pruned
-  elements  text not null,
-  strings   uuid[],                          -- the large strings of the elements: rows of checkpoint_contents
-  string_bytes integer,                      -- bytes of these strings
-  primary key (thread_id, list_id, position)
-);
-
--- Values too large for a checkpoint's row, and large strings of all texts of a thread, once per content.
+-- Parts of the texts of a thread: large values, parts of lists, large strings. Each is stored once, under its hash.
 create table checkpoint_contents (
   thread_id uuid not null,
   hash      uuid not null,                   -- the first half of the text's SHA-256
   content   text not null,
-  strings   uuid[],                          -- as in checkpoint_elements
-  string_bytes integer,
+  contents  uuid[],                          -- the contents to which this one refers
   -- The content is in the object store, and `content` names only the key of its encryption.
   object_id uuid,
   object_bytes integer,
@@ -359,19 +345,6 @@ create table unused_objects (
 );
 create unique index unused_objects_on_their_way on unused_objects (thread_id, hash) where hash is not null;
 create index unused_objects_by_age on unused_objects (since);
-
--- Merges the writes of a task with the earlier ones of the same run: special ones (index below 0: error, interrupt,
--- resume) replace, of the others the first stays. Lines and no json array: the functions of json fail on NUL in text.
-create function merge_writes(stored text, given text) returns text language sql immutable parallel safe as $$
-  with s as (select line, split_part(line, ',', 1)::integer as index from string_to_table(stored, E'\n') as line),
-       g as (select line, split_part(line, ',', 1)::integer as index from string_to_table(given, E'\n') as line)
-  select string_agg(line, E'\n' order by index)
-  from (
-    select line, index from s where index >= 0 or not exists (select from g where g.index = s.index)
-    union all
-    select line, index from g where index < 0 or not exists (select from s where s.index = g.index)
-  ) as merged
-$$;
 
 -- Store ---------------------------------------------------------------------------------------------------------------
 

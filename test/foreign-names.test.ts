@@ -41,9 +41,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "state/values/types/message.ts: message.lc_kwargs?.[key]": "a key of just that object",
   "state/values/types/message-trees.ts: kwargs[key] = encode(value)": "two names of our own",
   "state/values/types/message-trees.ts: live[key]": "a name of our own list, or the message's own",
-  "state/checkpoints/read/checkpoint-tuples.ts: checkpoint.channel_values[TASKS] = sends":
-    "a constant of LangGraph's",
-  "state/checkpoints/read/checkpoint-tuples.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1":
+  "state/checkpoints/reader.ts: checkpoint.channel_values[TASKS] = sends": "a constant of LangGraph's",
+  "state/checkpoints/reader.ts: checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : 1":
     "a constant of LangGraph's",
   "graphs/graphs.ts: found[name] = marked(graphSchemas(id, subgraph, fromSource?.get(name)), fromSource)":
     "a node of the operator's graph",

@@ -15,7 +15,7 @@ import { LeaseLostError, ThreadloomError } from "../../src/platform/domain/error
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createCheckpointStorage } from "../../src/state/checkpoints/storage.ts";
 import type { AttemptSaver } from "../../src/state/checkpoints/types.ts";
-import { isHeld } from "../../src/state/checkpoints/write/fences.ts";
+import { isHeld } from "../../src/state/checkpoints/fences.ts";
 import { ALL_RIGHTS, EVERY_THREAD } from "../helpers/access.ts";
 import { freshDatabase } from "../helpers/database.ts";
 import { openTestDatabase } from "../helpers/test-database.ts";

@@ -134,7 +134,7 @@ export const TARGETS: readonly Target[] = [
   ...sql(["list-unknown", "list-ended-threadless", "ended-as", "assert-writable"], QUEUE),
   ...sql(["claim", "next-of-thread", "advance"], CLAIMS),
   {
-    file: "src/state/checkpoints/write/fences.ts",
+    file: "src/state/checkpoints/fences.ts",
     kind: "sql",
     places: ["HELD_BY_ATTEMPT", "HELD_BY_ATTEMPTS", "HELD_WHILE_IDLE", "HELD_WHILE_UNCHANGED", "isHeld"],
     tests: CHECKPOINTS,
@@ -165,7 +165,7 @@ export const TARGETS: readonly Target[] = [
   ...sql(["delete-threads"], ["engine/queue/ending", "api/threads/deletion", "api/runs/threadless"]),
   ...code(["engine/queue/ending"], ["engine/queue/ending", ...CANCELLATION]),
   ...sql(["ask-to-cancel", "end-waiting", "release", "list-unfinished"], CANCELLATION),
-  ...code(["state/checkpoints/write/write-queue"], CHECKPOINTS),
+  ...code(["state/checkpoints/queue", "state/checkpoints/lists"], CHECKPOINTS),
   ...code(
     ["engine/events/hub", "engine/events/channel", "engine/events/readers/log-reader", "engine/events/log"],
     STREAMS,

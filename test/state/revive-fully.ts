@@ -4,7 +4,7 @@ import type { ValueClasses } from "../../src/state/values/classes.ts";
 /** Also values that can only be built asynchronously. */
 export const reviveFully = async (tree: unknown, classes?: ValueClasses): Promise<unknown> => {
   const unfinished: Unfinished = [];
-  const holder = revive([tree], unfinished, undefined, classes) as [unknown];
+  const holder = revive([tree], unfinished, classes) as [unknown];
   await settle(unfinished);
   return holder[0];
 };

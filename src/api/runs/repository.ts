@@ -5,7 +5,7 @@ import type { ExecutedRunRow, RunRow, RunStatus } from "../../platform/database/
 import type { RunPhase } from "../../engine/events/log.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
 import { withWholeInputs } from "../../engine/queue/large-inputs.ts";
-import { againIfFreed } from "../../state/checkpoints/read/large-strings.ts";
+import { againIfFreed } from "../../state/checkpoints/texts.ts";
 import { openRuns, RUN_COLUMNS, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
 import type { RunSelector } from "../../engine/queue/attempts.ts";
 import { runVisible } from "../../engine/queue/run-visible.ts";

@@ -16,7 +16,7 @@ import {
 import { ThreadloomError } from "../../platform/domain/errors.ts";
 import { openRuns, SHOWN_COLUMNS } from "../../engine/queue/columns.ts";
 import { withWholeInputs } from "../../engine/queue/large-inputs.ts";
-import { againIfFreed } from "../../state/checkpoints/read/large-strings.ts";
+import { againIfFreed } from "../../state/checkpoints/texts.ts";
 import { runVisible } from "../../engine/queue/run-visible.ts";
 import type { RunSearch } from "./schemas.ts";
 

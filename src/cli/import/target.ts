@@ -1,4 +1,3 @@
-import { COUNT_WRITES_OF_C } from "../../state/checkpoints/rows/row-text.ts";
 import { finishedTasks } from "../../graphs/pending-writes.ts";
 import type { CheckpointStorage, StoredCheckpoint } from "../../state/checkpoints/types.ts";
 import type { Database } from "../../platform/database/database.ts";
@@ -35,30 +34,17 @@ const FIND = statement(
   from threadloom.threads where thread_id = ${sql.threadId}`,
 );
 
-const LIST_CHECKPOINTS = statement(
-  { threadId: "uuid" },
-  (sql) => `
-  select c.checkpoint_ns, c.checkpoint_id, (${COUNT_WRITES_OF_C} + coalesce(w.writes, 0))::integer as writes
-  from threadloom.checkpoints c
-  left join (
-    select checkpoint_ns, checkpoint_id, sum(cardinality(string_to_array(writes, E'\\n'))) as writes
-    from threadloom.checkpoint_writes where thread_id = ${sql.threadId} group by checkpoint_ns, checkpoint_id
-  ) w using (checkpoint_ns, checkpoint_id)
-  where c.thread_id = ${sql.threadId}`,
-);
-
 export const createTarget = (database: Database, checkpoints: CheckpointStorage) => ({
   async existing(key: string): Promise<Existing> {
     const [record] = await FIND.query<NonNullable<Existing["record"]>>(database, { threadId: key });
-    const rows = await LIST_CHECKPOINTS.query<{
-      checkpoint_ns: string;
-      checkpoint_id: string;
-      writes: number;
-    }>(database, { threadId: key });
+    const counts = await checkpoints.countWrites(key);
     return {
       record,
       checkpoints: new Map(
-        rows.map((row) => [checkpointKey(row.checkpoint_ns, row.checkpoint_id), row.writes]),
+        counts.map(({ checkpointNs, checkpointId, writes }) => [
+          checkpointKey(checkpointNs, checkpointId),
+          writes,
+        ]),
       ),
     };
   },

@@ -1,5 +1,5 @@
 import type { AttemptSaver, CheckpointStorage } from "../../state/checkpoints/types.ts";
-import { threadKey } from "../../state/checkpoints/rows/thread-key.ts";
+import { threadKey } from "../../state/checkpoints/thread-key.ts";
 import type { Checkpoint, CheckpointMetadata, PendingWrite } from "@langchain/langgraph-checkpoint";
 import type { BlobPlace, Source, SourceBlob, SourceCheckpoint, SourceKey } from "./source.ts";
 import { checkpointKey, type Target } from "./target.ts";

@@ -3,7 +3,7 @@ import {
   withLargeStrings,
   withoutKnownStrings,
   type TextsWithoutStrings,
-} from "../../state/checkpoints/read/large-strings.ts";
+} from "../../state/checkpoints/texts.ts";
 import { containsLargeString } from "../../state/values/large-strings.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";

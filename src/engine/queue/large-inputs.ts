@@ -7,7 +7,7 @@ import type { Database, Queryable } from "../../platform/database/database.ts";
 import { encryptedParameter, statement } from "../../platform/database/statement.ts";
 import type { RunRow } from "../../platform/database/tables.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
-import { withLargeStrings, withoutKnownStrings } from "../../state/checkpoints/read/large-strings.ts";
+import { withLargeStrings, withoutKnownStrings } from "../../state/checkpoints/texts.ts";
 import { LARGE_STRING_CHARACTERS } from "../../state/values/large-strings.ts";
 
 /** In JSON, a reference is a string between these control characters. */

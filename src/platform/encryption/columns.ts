@@ -186,13 +186,13 @@ interface ItemKey {
   key: string;
 }
 /** Copies of a thread share checkpoint ids, so that the database can copy encrypted rows. */
-interface CheckpointKey {
+export interface CheckpointKey {
   checkpoint_ns: string;
   checkpoint_id: string;
 }
 interface WriteKey extends CheckpointKey {
+  /** Empty for the writes in the row of their checkpoint. */
   task_id: string;
-  index: string;
 }
 
 /** PostgreSQL also accepts ids in capitals. */
@@ -248,6 +248,10 @@ const checkpointMetadata = column(
   ],
 );
 
+/** Parts of a value are encrypted by themselves; see state/checkpoints/record.ts. */
+const ofWrites = ({ checkpoint_id: id, checkpoint_ns: namespace, task_id: task }: WriteKey): string =>
+  `writes ${id.toLowerCase()} ${task} ${namespace}`;
+
 /** Tables from which values are copied come first: a run copies from its assistant and thread. */
 export const ENCRYPTED_COLUMNS = {
   assistants: ASSISTANT,
@@ -286,11 +290,6 @@ export const ENCRYPTED_COLUMNS = {
     configuration: textColumn(ofDelivery("configuration")),
     final_values: column(BYTES, (key: ThreadKey) => [`values ${key.thread_id}`]),
   },
-  checkpoint_elements: {
-    elements: textColumn(
-      ({ list, position }: { list: number; position: number }) => `elements ${list} ${position}`,
-    ),
-  },
   checkpoint_contents: { content: textColumn(({ hash }: { hash: string }) => `content ${hash}`) },
   checkpoints: {
     metadata: checkpointMetadata,
@@ -298,12 +297,9 @@ export const ENCRYPTED_COLUMNS = {
     record: textColumn(
       (key: CheckpointKey) => `checkpoint ${key.checkpoint_id.toLowerCase()} ${key.checkpoint_ns}`,
     ),
+    writes: textColumn(ofWrites),
   },
   checkpoint_writes: {
-    // Each line is encrypted by itself; see state/checkpoints/rows/encryption.ts.
-    writes: textColumn(
-      ({ checkpoint_id: id, checkpoint_ns: namespace, task_id: task, index }: WriteKey) =>
-        `write ${id.toLowerCase()} ${task} ${index} ${namespace}`,
-    ),
+    writes: textColumn(ofWrites),
   },
 } as const;

@@ -40,7 +40,7 @@ import { createDeliveries } from "../../engine/outbox/deliveries.ts";
 import { startOutboxRetention } from "../../engine/outbox/dispatcher.ts";
 import { startItemExpiry } from "../../api/store/service.ts";
 import { startRetention } from "../../api/threads/retention.ts";
-import { startMovingContents } from "../../state/checkpoints/upkeep/object-sweeps.ts";
+import { startMovingContents } from "../../state/checkpoints/object-sweeps.ts";
 import { startThreadlessSweep } from "../../api/threads/upkeep.ts";
 
 const RUNS_NAMED = 10;

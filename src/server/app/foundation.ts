@@ -4,7 +4,7 @@ import type { Authorize } from "../../access/authorize.ts";
 import { THE_SERVER } from "../../access/caller.ts";
 import { openApiKeyCache } from "../../access/keys/api-key-cache.ts";
 import { createKeyRepository } from "../../access/keys/repository.ts";
-import { assertObjectStore } from "../../state/checkpoints/upkeep/objects.ts";
+import { assertObjectStore } from "../../state/checkpoints/objects.ts";
 import { createCheckpointStorage } from "../../state/checkpoints/storage.ts";
 import { assertMayListen, isExposed, type Config } from "../../platform/config/config.ts";
 import { openDatabase, type Queryable } from "../../platform/database/database.ts";

@@ -4,8 +4,8 @@ import { columnOf, type EncryptedTable } from "../../platform/encryption/encrypt
 import { decryptKnownJson } from "../../platform/encryption/json.ts";
 import { ENCRYPTED_PREFIX, isEncrypted } from "../../platform/encryption/cipher.ts";
 import type { JsonObject } from "../../platform/lib/json.ts";
-import { openWrites, reencryptRecord, storedWrites } from "../../state/checkpoints/rows/encryption.ts";
-import { isReservedMetadata } from "../../state/checkpoints/rows/metadata.ts";
+import { keyOfWrites, reencryptWrites } from "../../state/checkpoints/record.ts";
+import { isReservedMetadata } from "../../state/checkpoints/metadata.ts";
 
 /** null: SQL null. */
 export type EncryptedRow = Readonly<Record<string, string | null>>;
@@ -88,10 +88,6 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
       receiver: (text, { digest }) => (DIGEST.test(text) ? text : digest(`receiver ${text}`)),
     },
   },
-  checkpoint_elements: {
-    key: { thread_id: "uuid", list_id: "bigint", position: "int" },
-    also: { list: "t.list_id" },
-  },
   // `walk.ts` also reads the object, if the content is in the object store.
   checkpoint_contents: { key: { thread_id: "uuid", hash: "uuid" }, also: { object: "t.object_id" } },
   checkpoints: {
@@ -103,17 +99,18 @@ const TABLES: Readonly<Record<EncryptedTable, TableKeys>> = {
     special: {
       metadata: checkpointMetadata,
       metadata_text: checkpointMetadata,
-      record: (text, encryption, row) => reencryptRecord(encryption, text, checkpointOf(row)),
+      writes: (text, encryption, row) =>
+        reencryptWrites(encryption, "checkpoints", text, keyOfWrites(checkpointOf(row))),
     },
   },
   checkpoint_writes: {
     key: { ...CHECKPOINT_KEY, task_id: "uuid", run_id: "uuid" },
-    also: { task: "coalesce(t.task_name, t.task_id::text)" },
     special: {
-      writes(text, encryption, row) {
-        const [checkpoint, task] = [checkpointOf(row), textOf(row, "task")];
-        return storedWrites(encryption, openWrites(encryption, text, checkpoint, task), checkpoint, task);
-      },
+      writes: (text, encryption, row) =>
+        reencryptWrites(encryption, "checkpoint_writes", text, {
+          ...checkpointOf(row),
+          task_id: textOf(row, "task_id"),
+        }),
     },
   },
 };

@@ -4,7 +4,7 @@ import { statement, type Statement } from "../../platform/database/statement.ts"
 import { EncryptionError, StartError, StateStorageError } from "../../platform/domain/errors.ts";
 import { ENCRYPTED_PREFIX, isEncrypted, type Cipher } from "../../platform/encryption/cipher.ts";
 import { Encryption } from "../../platform/encryption/encryption.ts";
-import { replaceObject } from "../../state/checkpoints/upkeep/objects.ts";
+import { replaceObject } from "../../state/checkpoints/objects.ts";
 import { ENCRYPTED_TABLES, type EncryptedRow, type KeyType, type WalkedTable } from "./tables.ts";
 
 const ROWS_AT_ONCE = 100;

@@ -1,20 +1,19 @@
 import type { Queryable } from "../../platform/database/database.ts";
-import { ElementCache } from "./lists/element-cache.ts";
-import { CheckpointReader } from "./read/checkpoint-reader.ts";
-import { findLatestOfRun, findPlaceOfRun } from "./read/row-statements.ts";
-import { createStateReads } from "./read/state-reads.ts";
-import { KnownShapes } from "./rows/known-shapes.ts";
-import { threadKey } from "./rows/thread-key.ts";
-import type { SaverParts } from "./saver/difference-saver.ts";
-import { FencedSaver } from "./saver/fenced-saver.ts";
-import { UnfencedSaver } from "./saver/unfenced-saver.ts";
-import { StoredSteps } from "./write/stored-steps.ts";
+import { ContentCache } from "./content-reader.ts";
+import { FencedSaver } from "./fenced-saver.ts";
+import { mergeHeadMetadata } from "./head-metadata.ts";
+import { KnownNames } from "./names.ts";
+import { keepLatest } from "./pruning.ts";
+import { CheckpointReader } from "./reader.ts";
+import { findLatestOfRun, findPlaceOfRun, readThread } from "./rows.ts";
+import type { SaverParts } from "./saver.ts";
+import { createStateReads } from "./state-reads.ts";
+import { StoredSteps } from "./stored-steps.ts";
+import { threadKey } from "./thread-key.ts";
+import { measureThread } from "./thread-size.ts";
 import type { CheckpointStorage, CheckpointStorageOptions } from "./types.ts";
-import { copyThread } from "./upkeep/copying.ts";
-import { deleteRun, deleteThread, deleteUnended } from "./upkeep/deleting.ts";
-import { mergeHeadMetadata } from "./upkeep/head-metadata.ts";
-import { keepLatest } from "./upkeep/pruning.ts";
-import { measureThread } from "./upkeep/thread-size.ts";
+import { UnfencedSaver } from "./unfenced-saver.ts";
+import { copyThread, deleteRun, deleteThread, deleteUnended } from "./upkeep.ts";
 
 export type * from "./types.ts";
 
@@ -23,20 +22,16 @@ const CACHE_BYTES = 64 * 1024 * 1024;
 /** Holds no connection, so it needs no `close`. */
 export const createCheckpointStorage = (options: CheckpointStorageOptions): CheckpointStorage => {
   const { database, cacheBytes = CACHE_BYTES, logger } = options;
-  const cache = new ElementCache(cacheBytes);
-  const shapes = new KnownShapes();
-  // A crash loses asynchronous commits, and other writers reuse their positions, so the cache would be wrong.
-  database.onConnectionLost(() => {
-    cache.forgetAll();
-    shapes.invalidateStored();
-  });
+  const cache = new ContentCache(cacheBytes);
+  const names = new KnownNames();
+  const reader = new CheckpointReader(database, cache, names);
   const parts: SaverParts = {
     database,
     cache,
-    shapes,
+    reader,
+    names,
     valueCharactersAtMost: options.valueCharactersAtMost,
     onWritten: options.onWritten,
-    reader: new CheckpointReader(database, cache, shapes),
   };
 
   const within = <Result>(
@@ -72,7 +67,7 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       ),
     saverForImport: () => new FencedSaver(parts, { metadata: {}, runId: null, waits: false }, undefined),
 
-    ...createStateReads(database, parts.reader, logger),
+    ...createStateReads(database, reader, logger),
     latestOfRun: (threadId, runId) => findLatestOfRun(database, threadKey(threadId), runId),
     placeOfRun: (threadId, runId) => findPlaceOfRun(database, threadKey(threadId), runId),
 
@@ -80,16 +75,27 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
       deleteUnended(database, { threadId: threadKey(threadId), ...attempt }),
     deleteRun: (threadId, runId, queryable) =>
       within(queryable, (transaction) => deleteRun(transaction, threadKey(threadId), runId)),
-    async deleteThread(threadId, queryable = database) {
-      await deleteThread(queryable, threadKey(threadId));
-      cache.forget(threadKey(threadId));
-    },
+    deleteThread: (threadId, queryable = database) => deleteThread(queryable, threadKey(threadId)),
     copyThread: (fromThreadId, toThreadId, queryable = database) =>
       copyThread(queryable, threadKey(fromThreadId), threadKey(toThreadId)),
     keepLatest: (threadId, queryable) =>
-      within(queryable, (transaction) => keepLatest(transaction, threadKey(threadId), shapes)),
+      within(queryable, (transaction) =>
+        keepLatest(transaction, threadKey(threadId), new CheckpointReader(transaction, cache, names)),
+      ),
     mergeHeadMetadata: (threadId, metadata) =>
       database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
-    storage: (threadId) => measureThread(database, threadKey(threadId), threadId, shapes),
+    storage: (threadId) => measureThread(database, threadKey(threadId), threadId, reader),
+    async countWrites(threadId) {
+      const counts = [];
+      for (const row of await readThread(database, threadKey(threadId))) {
+        const { writes } = reader.texts(row).row;
+        counts.push({
+          checkpointNs: row.checkpoint_ns,
+          checkpointId: row.checkpoint_id,
+          writes: writes.length,
+        });
+      }
+      return counts;
+    },
   };
 };

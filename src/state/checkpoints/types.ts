@@ -6,7 +6,7 @@ import type { ValueClasses } from "../values/classes.ts";
 
 export interface CheckpointStorageOptions {
   database: Database;
-  /** For elements and contents; default 64 MiB. */
+  /** For contents; default 64 MiB. */
   cacheBytes?: number;
   /** Of JSON; default: the limit in state/values/encoding.ts. */
   valueCharactersAtMost?: number;
@@ -135,8 +135,6 @@ export interface HistoryOptions extends ReadOptions {
 
 export interface HeadOptions {
   channels?: ReadonlySet<string> | undefined;
-  /** False for scans of many threads, which must not evict cached threads. */
-  remember?: boolean;
 }
 
 /** The answer of `GET /threads/{id}/storage`. Bytes without compression and indexes. */
@@ -217,4 +215,8 @@ export interface CheckpointStorage {
   /** Changes the root graph's newest checkpoint and returns its id. */
   mergeHeadMetadata(threadId: string, metadata: JsonObject): Promise<string | undefined>;
   storage(threadId: string): Promise<ThreadStorage>;
+  /** The number of writes of tasks beside each checkpoint of the thread. */
+  countWrites(
+    threadId: string,
+  ): Promise<Array<{ checkpointNs: string; checkpointId: string; writes: number }>>;
 }

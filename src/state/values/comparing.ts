@@ -3,7 +3,6 @@
 import { encode } from "./encoding.ts";
 import type { Properties } from "../../platform/lib/properties.ts";
 import { TYPE } from "./type-key.ts";
-import { messagePropertiesOf } from "./types/message-trees.ts";
 import { typeOfObject } from "./types/table.ts";
 
 /** About 0.3 µs for a message. */
@@ -32,39 +31,6 @@ export const equalsTree = (value: unknown, tree: unknown): boolean => {
   const type = typeOfObject(value);
   if (type?.equalsTree !== undefined) return type.equalsTree(value, stored, equalsTree);
   return areEqualTrees(encode(value), tree);
-};
-
-/**
- * Compares content, id and name of a message, or the properties of an object that are no objects. Takes about 30 ns for a message.
- */
-export const equalsTreeAtTop = (value: unknown, tree: unknown): boolean => {
-  if (typeof value !== "object" || value === null) return equalsTree(value, tree);
-  if (typeof tree !== "object" || tree === null) return false;
-  if (Array.isArray(value)) return Array.isArray(tree) && value.length === tree.length;
-  const live = value as Properties;
-  // The tree alone shows a message: 2,000 messages are compared at every step.
-  const message = messagePropertiesOf(tree as Properties);
-  if (message !== undefined) {
-    if (live.id !== message.id || live.name !== message.name) return false;
-    const { content } = live;
-    return (
-      content === message.content || (typeof content === "object" && typeof message.content === "object")
-    );
-  }
-  let count = 0;
-  for (const key in live) {
-    const part = live[key];
-    if (isNotStored(part)) continue;
-    const stored = (tree as Properties)[key];
-    const isAlike =
-      typeof part === "object" && part !== null
-        ? typeof stored === "object" && stored !== null && Array.isArray(part) === Array.isArray(stored)
-        : Object.is(part, stored);
-    if (!isAlike) return equalsTree(value, tree); // perhaps a number or a key with another stored form
-    count += 1;
-  }
-  for (const _ in tree) count -= 1;
-  return count === 0 || equalsTree(value, tree);
 };
 
 /** As the encoder leaves out. */

@@ -10,13 +10,8 @@ import { TYPE } from "./type-key.ts";
 import { typeOfObject, typeOfScalar } from "./types/table.ts";
 import type { PartEncoder } from "./value-type.ts";
 
-interface ListMarker {
-  [TYPE]: "list";
-  list: number;
-}
-
-/** Called for every array. Returns the index of the list that replaces it, or undefined. */
-export type ListHook = (array: readonly unknown[]) => number | undefined;
+/** Called for every array. Returns the string that stands for it in the tree, or undefined. */
+export type ListHook = (array: readonly unknown[]) => string | undefined;
 
 /** JSON.stringify fails at some 5,000 levels. */
 const NESTING_AT_MOST = 1_000;
@@ -90,7 +85,7 @@ class Encoder implements PartEncoder {
 
   private encodeArray(array: unknown[]): unknown {
     const list = this.listHook?.(array);
-    if (list !== undefined) return { [TYPE]: "list", list } satisfies ListMarker;
+    if (list !== undefined) return list;
     this.count(array.length);
     let changed: unknown[] | undefined;
     for (let index = 0; index < array.length; index++) {

@@ -1,38 +1,38 @@
 /**
- * A large string is kept apart from the JSON text that has it: once in a thread, however many messages, checkpoints and
- * events repeat it. The text refers to it between two control characters, which JSON never contains.
+ * A stored text may refer to other texts of its thread, its contents (checkpoints/contents.ts), between two control
+ * characters, which JSON never contains. A large string is always such a content: it is stored once in a thread, however
+ * many messages, checkpoints and events repeat it.
  */
 
 /** Of the JSON literal, with its quotes. A smaller string costs less as a part of its text. */
 export const LARGE_STRING_CHARACTERS = 32_768;
 
 /** Begins and ends a reference. */
-export const REFERENCE_MARK = "\u0001";
-const REFERENCE = /\u0001([^,]*),(\d+)\u0001/g; // eslint-disable-line no-control-regex
+const REFERENCE_MARK = "\u0001";
+const REFERENCE = /\u0001([^\u0001]*)\u0001/g; // eslint-disable-line no-control-regex
 const BACKSLASH = 92;
 
-export interface LargeStringReference {
-  /** See content-hash.ts. */
-  hash: string;
-  /** Of the literal, in UTF-8. */
-  bytes: number;
-}
+export const referenceTo = (hash: string): string => `${REFERENCE_MARK}${hash}${REFERENCE_MARK}`;
 
 /**
  * Replaces the large strings of a JSON text by references. `keep` returns the hash of a literal, or undefined if the
  * literal has to stay.
  */
-export const takeOutLargeStrings = (text: string, keep: (literal: string) => string | undefined): string => {
-  if (text.length < LARGE_STRING_CHARACTERS) return text;
+export const takeOutLargeStrings = (
+  text: string,
+  keep: (literal: string) => string | undefined,
+  charactersAtLeast = LARGE_STRING_CHARACTERS,
+): string => {
+  if (text.length < charactersAtLeast) return text;
   let taken = "";
   let copied = 0;
   for (let start = text.indexOf('"'); start !== -1;) {
     const end = endOfString(text, start);
-    if (end - start >= LARGE_STRING_CHARACTERS) {
+    if (end - start >= charactersAtLeast) {
       const literal = text.slice(start, end);
       const hash = keep(literal);
       if (hash !== undefined) {
-        taken += `${text.slice(copied, start)}${REFERENCE_MARK}${hash},${Buffer.byteLength(literal)}${REFERENCE_MARK}`;
+        taken += `${text.slice(copied, start)}${referenceTo(hash)}`;
         copied = end;
       }
     }
@@ -63,26 +63,12 @@ export const containsLargeString = (text: string): boolean => {
   return found;
 };
 
-/** Whether a text refers to large strings. */
-export const hasLargeStrings = (text: string): boolean => text.includes(REFERENCE_MARK);
+export const hasReferences = (text: string): boolean => text.includes(REFERENCE_MARK);
 
-/** In their order, with repetitions. */
-export const largeStringsOf = (text: string): LargeStringReference[] =>
-  hasLargeStrings(text)
-    ? Array.from(text.matchAll(REFERENCE), ([, hash = "", bytes]) => ({ hash, bytes: Number(bytes) }))
-    : [];
+/** The hashes in their order, with repetitions. */
+export const referencesIn = (text: string): string[] =>
+  hasReferences(text) ? Array.from(text.matchAll(REFERENCE), ([, hash = ""]) => hash) : [];
 
-/** The number of characters of the whole text, or a little more. */
-export const wholeLength = (text: string): number =>
-  text.includes(REFERENCE_MARK)
-    ? largeStringsOf(text).reduce((sum, { bytes }) => sum + bytes, text.length)
-    : text.length;
-
-/** Undefined if a literal is missing: its thread was deleted or pruned meanwhile. */
-export const putBackLargeStrings = (
-  text: string,
-  literals: ReadonlyMap<string, string>,
-): string | undefined =>
-  largeStringsOf(text).every(({ hash }) => literals.has(hash))
-    ? text.replace(REFERENCE, (_, hash: string) => literals.get(hash)!)
-    : undefined;
+/** The text with what `textOf` returns in place of each reference. */
+export const withoutReferences = (text: string, textOf: (hash: string) => string): string =>
+  hasReferences(text) ? text.replace(REFERENCE, (_, hash: string) => textOf(hash)) : text;

@@ -8,17 +8,11 @@ import { reviveConstructorForm } from "./types/message.ts";
 import { typeNamed } from "./types/table.ts";
 import type { PartReviver } from "./value-type.ts";
 
-type ListResolver = (list: number) => unknown[];
-
 /**
  * `revive` leaves the stored form of LangChain classes other than messages, which load asynchronously. `settle`
  * replaces the form.
  */
 export type Unfinished = Array<() => Promise<void>>;
-
-const noList: ListResolver = () => {
-  throw new Error("A stored value refers to a list where none can be.");
-};
 
 /**
  * Builds only the types of types/table.ts and the classes that LangChain's `load` allows; other records stay plain
@@ -27,9 +21,8 @@ const noList: ListResolver = () => {
 export const revive = (
   tree: unknown,
   unfinished?: Unfinished,
-  list: ListResolver = noList,
   classes: ValueClasses = PLAIN_CLASSES,
-): unknown => new Reviver(unfinished, list, classes).revive(tree);
+): unknown => new Reviver(unfinished, classes).revive(tree);
 
 export const settle = async (unfinished: Unfinished): Promise<void> => {
   if (unfinished.length > 0) await Promise.all(unfinished.map((finish) => finish()));
@@ -38,7 +31,6 @@ export const settle = async (unfinished: Unfinished): Promise<void> => {
 class Reviver implements PartReviver {
   constructor(
     private readonly unfinished: Unfinished | undefined,
-    private readonly list: ListResolver,
     readonly classes: ValueClasses,
   ) {}
 
@@ -54,7 +46,6 @@ class Reviver implements PartReviver {
     if (name === undefined) return this.reviveProperties(properties);
     const type = typeNamed(name);
     if (type?.revive !== undefined) return type.revive(properties, this);
-    if (name === "list") return this.list(properties.list as number);
     return this.reviveProperties(name === "object" ? (properties.value as Properties) : properties);
   }
 
@@ -82,7 +73,7 @@ class Reviver implements PartReviver {
   fill<Target>(target: Target, tree: unknown, fill: (items: never) => void): Target {
     const { unfinished } = this;
     const before: Unfinished = [];
-    const items = new Reviver(unfinished && before, this.list, this.classes).revive(tree) as never;
+    const items = new Reviver(unfinished && before, this.classes).revive(tree) as never;
     if (before.length === 0) fill(items);
     else unfinished?.push(async () => (await settle(before), fill(items)));
     return target;

@@ -16,7 +16,7 @@ beforeAll(async () => {
     assistant_id: "counter",
     input: saying("hello ".repeat(200)),
   });
-  await query(server, "delete from threadloom.checkpoint_elements where thread_id = $1", [threadId]);
+  await query(server, "delete from threadloom.checkpoint_contents where thread_id = $1", [threadId]);
   // This server has nothing of the missing part in memory.
   other = await startTestServer({ connectionString: server.connectionString });
   api = apiOf(other);
@@ -37,7 +37,7 @@ test("a run on it fails with a neutral message, and the log names the missing pa
     error: "StateStorageError",
     message: "The state of the thread could not be read or stored; the server's log says why.",
   });
-  expect(logged().join()).toMatch(/Elements 0 to \d+ of the stored list \d+ are missing/);
+  expect(logged().join()).toMatch(/The stored content [-0-9a-f]+ is missing/);
 });
 
 test.each([

@@ -43,7 +43,8 @@ const storedBytes = async (threadId: string): Promise<{ input: number; state: nu
   const [row] = await query<{ input: number; state: number }>(
     server,
     `select octet_length(kwargs::text) as input, (
-       select sum(octet_length(content))::integer from threadloom.checkpoint_contents c where c.thread_id = r.thread_id
+       select sum(octet_length(content))::integer from threadloom.checkpoint_contents c
+       where c.thread_id = r.thread_id and octet_length(content) >= 32768
      ) as state from threadloom.runs r where thread_id = $1`,
     [threadId],
   );

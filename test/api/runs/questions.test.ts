@@ -22,7 +22,7 @@ afterAll(() => server.close());
 
 const isStoring = async (): Promise<boolean> => {
   const texts = await waitingStatements((text) => query(server, text));
-  return texts.some((text) => text.includes("checkpoint_elements"));
+  return texts.some((text) => text.includes("new_checkpoints"));
 };
 
 test("a question is streamed after it is stored, so a client that reads the state at once finds it there", async () => {

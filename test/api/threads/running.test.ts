@@ -75,13 +75,7 @@ describe("a thread with a running run", () => {
       return metrics.workers.active;
     };
     await vi.waitUntil(async () => (await active()) === 0, PATIENTLY);
-    for (const table of [
-      "runs",
-      "checkpoints",
-      "checkpoint_writes",
-      "checkpoint_elements",
-      "checkpoint_contents",
-    ]) {
+    for (const table of ["runs", "checkpoints", "checkpoint_writes", "checkpoint_contents"]) {
       const rows = await database.query<{ count: string }>(
         `select count(*) from threadloom.${table} where thread_id = $1`,
         [id],

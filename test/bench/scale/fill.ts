@@ -117,7 +117,6 @@ const fillThreads = async (client: pg.Client, size: Size, templates: readonly st
     updated_at: "c.updated_at",
   });
   await copiesOf(client, "checkpoints", { thread_id: "c.thread_id", run_id: RUN_ID });
-  await copiesOf(client, "checkpoint_elements", { thread_id: "c.thread_id" });
   await copiesOf(client, "checkpoint_contents", { thread_id: "c.thread_id" });
 };
 

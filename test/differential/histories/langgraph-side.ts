@@ -29,7 +29,7 @@ const resultOf = (values: unknown): Outcome => {
 /**
  * With durability `exit`, a run without a new step stores its first checkpoint once more. MemorySaver then makes it its own parent, and it loses
  * the snapshots of delta channels, or gets the update of a command again. The server keeps the checkpoint as it is
- * (state/checkpoints/saver/difference-saver.ts).
+ * (state/checkpoints/saver.ts).
  */
 class Memory extends MemorySaver {
   override async put(

@@ -5,7 +5,7 @@ import { createOnIdleThread } from "../../../src/engine/queue/sql/create.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { createGrouping } from "../../../src/platform/database/grouping.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import { writeBatch } from "../../../src/state/checkpoints/write/write-batch.ts";
+import { writeBatch } from "../../../src/state/checkpoints/write.ts";
 import { ALL_RIGHTS } from "../../helpers/access.ts";
 import { freshDatabase, type FreshDatabase } from "../../helpers/database.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -126,8 +126,15 @@ test.each(STATISTICS)(
       runs.map(({ threadId, runId }) =>
         writeBatch(
           { ...database, grouped },
-          { threadId, fence: { kind: "attempt", runId, attempt: 1 }, asynchronous: true },
-          { elements: [], contents: [], checkpoints: [], writes: [] },
+          {
+            threadId,
+            fence: { kind: "attempt", runId, attempt: 1 },
+            asynchronous: true,
+            last: undefined,
+            contents: [],
+            checkpoints: [],
+            writes: [],
+          },
         ),
       ),
     );

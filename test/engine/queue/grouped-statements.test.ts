@@ -3,8 +3,7 @@ import type { RunOutcome } from "../../../src/engine/queue/attempts.ts";
 import { createOnIdleThread, createWithThread } from "../../../src/engine/queue/sql/create.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
-import type { Batch } from "../../../src/state/checkpoints/rows/new-rows.ts";
-import { writeBatch } from "../../../src/state/checkpoints/write/write-batch.ts";
+import { writeBatch, type Batch } from "../../../src/state/checkpoints/write.ts";
 import { ALL_RIGHTS } from "../../helpers/access.ts";
 import { aNewRun, ASSISTANT, openQueue, type OpenQueue } from "./open-queue.ts";
 
@@ -153,7 +152,6 @@ describe("runs that end at the same time", () => {
 
 describe("checkpoints that are written at the same time", () => {
   const batchOf = (threadId: string): Batch => ({
-    elements: [{ list: 1, position: 0, texts: [`"${threadId}"`] }],
     contents: [{ hash: newId(), text: `"content of ${threadId}"` }],
     checkpoints: [
       {
@@ -163,10 +161,10 @@ describe("checkpoints that are written at the same time", () => {
         runId: null,
         metadata: JSON.stringify({ thread: threadId }),
         metadataText: "",
-        shape: newId(),
+        names: newId(),
         record: `record of ${threadId}`,
-        segments: [],
-        contents: [],
+        deltaChannels: [],
+        writes: "",
       },
     ],
     writes: [
@@ -175,9 +173,8 @@ describe("checkpoints that are written at the same time", () => {
         checkpointId: newId(),
         taskId: newId(),
         runId: null,
-        writes: `writes of ${threadId}`,
-        segments: [],
-        contents: [],
+        writes: [],
+        text: `writes of ${threadId}`,
       },
     ],
   });
@@ -187,15 +184,13 @@ describe("checkpoints that are written at the same time", () => {
     const { result, shared } = await sharedBy(/skip locked/, () =>
       Promise.all(
         runs.map(({ threadId, runId }, index) =>
-          writeBatch(
-            database,
-            {
-              threadId,
-              fence: { kind: "attempt", runId, attempt: index === 2 ? 7 : 1 },
-              asynchronous: true,
-            },
-            batchOf(threadId),
-          ),
+          writeBatch(database, {
+            ...batchOf(threadId),
+            threadId,
+            fence: { kind: "attempt", runId, attempt: index === 2 ? 7 : 1 },
+            asynchronous: true,
+            last: undefined,
+          }),
         ),
       ),
     );
@@ -205,15 +200,13 @@ describe("checkpoints that are written at the same time", () => {
       const rows = await database.query(
         `select record as text from threadloom.checkpoints where thread_id = $1
          union all select writes from threadloom.checkpoint_writes where thread_id = $1
-         union all select content from threadloom.checkpoint_contents where thread_id = $1
-         union all select elements from threadloom.checkpoint_elements where thread_id = $1`,
+         union all select content from threadloom.checkpoint_contents where thread_id = $1`,
         [threadId],
       );
       const own = [
         { text: `record of ${threadId}` },
         { text: `writes of ${threadId}` },
         { text: `"content of ${threadId}"` },
-        { text: `"${threadId}"` },
       ];
       expect(rows).toEqual(index === 2 ? [] : own);
     }

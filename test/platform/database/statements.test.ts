@@ -11,7 +11,6 @@ const OF_A_THREAD = new Set([
   "model_usage",
   "checkpoints",
   "checkpoint_writes",
-  "checkpoint_elements",
   "checkpoint_contents",
   "unused_objects",
 ]);
@@ -68,10 +67,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     /threadloom"?\."?(assistants|assistant_versions|store_items|store_vectors|migrations)"? /,
     "records that are common to all threads",
   ],
-  [
-    /^insert into threadloom\.checkpoint_shapes/,
-    "once for each shape of a graph and process, not for each run",
-  ],
+  [/threadloom\.checkpoint_names/, "once for each graph's names and process, not for each run"],
   [/threadloom"?\."?crons/, "crons, which are common to all threads"],
   [/^with busy_receivers as/, "takes deliveries of the outbox, each of which belongs to a run"],
   [
@@ -187,8 +183,8 @@ describe("statements", () => {
       [],
     ],
     [
-      "with shape as (insert into threadloom.checkpoint_shapes (hash, shape) values ($2, '')) select from threadloom.threads where thread_id = $1",
-      ["writes to checkpoint_shapes"],
+      "with worker as (insert into threadloom.workers (worker_id) values ($2)) select from threadloom.threads where thread_id = $1",
+      ["writes to workers"],
     ],
     ["select from threadloom.threads where thread_id = $1 and xmin = $2", ["looks at xmin"]],
     [

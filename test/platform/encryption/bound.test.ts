@@ -227,10 +227,10 @@ describe("an encrypted value", () => {
       "deliveries.url",
       "deliveries.last_error",
       "deliveries.final_values",
-      "checkpoint_elements.elements",
       "checkpoint_contents.content",
       "checkpoints.metadata",
       "checkpoints.record",
+      "checkpoints.writes",
       "checkpoint_writes.writes",
     ]);
     expect(await status(site.database, KEY)).toMatchObject({ unreadable: 0 });

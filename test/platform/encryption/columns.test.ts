@@ -125,21 +125,21 @@ const DECLARED: Readonly<
       final_values: ["values T1"],
     },
   ],
-  checkpoint_elements: [{ list: 1, position: 2 }, { list: 1, position: 3 }, { elements: ["elements 1 2"] }],
   checkpoint_contents: [{ hash: "1f" }, { hash: "2f" }, { content: ["content 1f"] }],
   checkpoints: [
-    checkpoint!,
-    otherCheckpoint!,
+    { ...checkpoint, task_id: "" },
+    { ...otherCheckpoint, task_id: "" },
     {
       metadata: ["json checkpoints metadata c1 n|1"],
       metadata_text: ["json checkpoints metadata c1 n|1"],
       record: ["checkpoint c1 n|1"],
+      writes: ["writes c1  n|1"],
     },
   ],
   checkpoint_writes: [
-    { ...checkpoint, task_id: "t1", index: "0" },
-    { ...checkpoint, task_id: "t1", index: "1" },
-    { writes: ["write c1 t1 0 n|1"] },
+    { ...checkpoint, task_id: "t1" },
+    { ...checkpoint, task_id: "t2" },
+    { writes: ["writes c1 t1 n|1"] },
   ],
 };
 

@@ -181,7 +181,6 @@ describe("data from before the first key", () => {
         "deliveries.kwargs",
         "deliveries.final_values",
         "deliveries.configuration",
-        "checkpoint_elements.elements",
         "checkpoint_contents.content",
         "checkpoints.record",
         "threads.interrupts",

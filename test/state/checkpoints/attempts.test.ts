@@ -4,6 +4,7 @@ import { uuid6, type BaseCheckpointSaver, type Checkpoint } from "@langchain/lan
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LeaseLostError, StateLostError } from "../../../src/platform/domain/errors.ts";
+import { freeUnreferenced } from "../../../src/state/checkpoints/upkeep.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { collected } from "../../helpers/collected.ts";
@@ -40,7 +41,7 @@ const put = (
 };
 const countRows = async (threadId: string): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
-  for (const table of ["checkpoints", "checkpoint_writes", "checkpoint_elements", "checkpoint_contents"]) {
+  for (const table of ["checkpoints", "checkpoint_writes", "checkpoint_contents"]) {
     const [row] = await opened.database.query<{ count: number }>(
       `select count(*)::integer as count from threadloom.${table} where thread_id = $1`,
       [threadId],
@@ -192,7 +193,7 @@ describe("the saver of an attempt", () => {
     expect((await countRows(run.threadId))["checkpoints"]).toBe(1);
   });
 
-  it("stores nothing on a checkpoint that a crash of the database removed, and drops it from its cache", async () => {
+  it("stores nothing on a checkpoint that a crash of the database removed", async () => {
     const run = await aRunningRun(opened.database);
     const saver = opened.storage.saverForAttempt(run);
     const list = (from: number, to: number) =>
@@ -204,14 +205,11 @@ describe("the saver of an attempt", () => {
     await saver.flush();
     // A crash removes the last commit, which did not wait for the disk.
     await opened.database.query("delete from threadloom.checkpoints where checkpoint_id = $1", [lost]);
-    await opened.database.query(
-      "delete from threadloom.checkpoint_elements where thread_id = $1 and (list_id, position) not in (select list_id, min(position) from threadloom.checkpoint_elements where thread_id = $1 group by list_id)",
-      [run.threadId],
-    );
+    await freeUnreferenced(opened.database, run.threadId);
     // A checkpoint of another thread, or of a subgraph, does not count.
     await opened.database.query(
-      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents, seq)
-       select thread_id, namespace, $2, '{}', $2, '', '{}', '{}', 1
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, names, record, seq)
+       select thread_id, namespace, $2, '{}', $2, '', 1
        from (values ($1::uuid, 'subgraph'), (gen_random_uuid(), '')) as elsewhere (thread_id, namespace)`,
       [run.threadId, lost],
     );
@@ -330,10 +328,7 @@ describe("rolling a run back", () => {
     expect(await collected(opened.anotherProcess().readHistory(threadId, "", { limit: 100 }))).toEqual(
       before,
     );
-    // One row may remain to hold the place of freed elements.
-    const after = await countRows(threadId);
-    expect(after.checkpoint_elements).toBeLessThanOrEqual((rows.checkpoint_elements ?? 0) + 1);
-    expect({ ...after, checkpoint_elements: 0 }).toEqual({ ...rows, checkpoint_elements: 0 });
+    expect(await countRows(threadId)).toEqual(rows);
   });
 
   it("lets the thread continue, also in a process that has the removed state in its cache", async () => {
@@ -381,7 +376,7 @@ describe("copying and pruning a thread", () => {
     await turn(opened.storage.saver, copy, "only here");
     expect(await collected(opened.storage.readHistory(run.threadId, "", { limit: 100 }))).toEqual(history);
     await opened.storage.deleteThread(run.threadId);
-    expect(Object.values(await countRows(run.threadId))).toEqual([0, 0, 0, 0]);
+    expect(Object.values(await countRows(run.threadId))).toEqual([0, 0, 0]);
     expect((await turn(opened.storage.saver, copy, "and here")).length).toBe(10);
   });
 
@@ -414,8 +409,8 @@ describe("copying and pruning a thread", () => {
     expect(await countRows(threadId)).toEqual({
       checkpoints: 1,
       checkpoint_writes: 0,
-      checkpoint_elements: 1,
-      checkpoint_contents: 1,
+      // The message, and the value beside it.
+      checkpoint_contents: 2,
     });
     expect((await turn(opened.storage.saver, threadId, "it goes on")).length).toBe(3);
   });
@@ -447,9 +442,9 @@ describe("copying and pruning a thread", () => {
     // The writes of tasks are in the rows of their checkpoints, and must not count as values, too.
     const [rows] = await opened.database.query<{ bytes: number }>(
       `select (
-        (select coalesce(sum(octet_length(record) + octet_length(coalesce(metadata_text, metadata::text))), 0)
-          from threadloom.checkpoints where thread_id = $1)
-        + (select coalesce(sum(octet_length(elements)), 0) from threadloom.checkpoint_elements where thread_id = $1)
+        (select coalesce(sum(octet_length(record) + octet_length(coalesce(c.metadata_text, (n.metadata || c.metadata)::text))
+            + coalesce(octet_length(writes), 0)), 0)
+          from threadloom.checkpoints c join threadloom.checkpoint_names n on n.hash = c.names where thread_id = $1)
         + (select coalesce(sum(octet_length(content)), 0) from threadloom.checkpoint_contents where thread_id = $1)
         + (select coalesce(sum(octet_length(writes)), 0) from threadloom.checkpoint_writes where thread_id = $1)
       )::integer as bytes`,
@@ -519,8 +514,9 @@ describe("a conversation", () => {
     }
     const growth = (figures: number[]) => [0, 2, 4, 6].map((index) => figures[index + 1]! - figures[index]!);
     const rows = growth(rowsOfTurns);
-    expect(new Set(rows.slice(1)).size).toBe(1);
+    // Now and then a node of a list's tree is full.
+    expect(Math.max(...rows.slice(1)) / Math.min(...rows.slice(1))).toBeLessThan(1.15);
     const [, ...bytes] = growth(bytesOfTurns);
-    expect(Math.max(...bytes) / Math.min(...bytes)).toBeLessThan(1.1);
+    expect(Math.max(...bytes) / Math.min(...bytes)).toBeLessThan(1.15);
   });
 });

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Batch } from "../../../src/state/checkpoints/rows/new-rows.ts";
-import { isHeld, type Fence } from "../../../src/state/checkpoints/write/fences.ts";
-import { writeBatch } from "../../../src/state/checkpoints/write/write-batch.ts";
+import { isHeld, type Fence } from "../../../src/state/checkpoints/fences.ts";
+import { writeBatch, type Batch } from "../../../src/state/checkpoints/write.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 
@@ -16,7 +15,6 @@ afterAll(() => opened.close());
 beforeEach(() => database.query("delete from threadloom.threads"));
 
 const batchOf = (...checkpointIds: string[]): Batch => ({
-  elements: [],
   contents: [],
   writes: [],
   checkpoints: checkpointIds.map((checkpointId) => ({
@@ -26,16 +24,16 @@ const batchOf = (...checkpointIds: string[]): Batch => ({
     runId: null,
     metadata: "{}",
     metadataText: "",
-    shape: checkpointId,
+    names: checkpointId,
     record: "{}",
-    segments: [],
-    contents: [],
+    deltaChannels: [],
+    writes: "",
   })),
 });
 const IDLE_THREAD: Fence = { kind: "idle-thread" };
 const unchangedSince = (threadVersion: string): Fence => ({ kind: "unchanged-thread", threadVersion });
 const write = (threadId: string, fence: Fence, batch = batchOf(randomUUID())) =>
-  writeBatch(database, { threadId, fence, asynchronous: false }, batch);
+  writeBatch(database, { ...batch, threadId, fence, asynchronous: false, last: undefined });
 
 const aThread = async (unfinishedRuns = 0): Promise<string> => {
   const threadId = randomUUID();

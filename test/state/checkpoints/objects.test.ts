@@ -8,8 +8,8 @@ import { newId } from "../../../src/platform/lib/ids.ts";
 import { isPassing } from "../../../src/platform/database/passing-faults.ts";
 import { ObjectStoreError, StateStorageError } from "../../../src/platform/domain/errors.ts";
 import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
-import { removeUnusedObjects } from "../../../src/state/checkpoints/upkeep/object-sweeps.ts";
-import { moveLargeContents } from "../../../src/state/checkpoints/upkeep/objects.ts";
+import { removeUnusedObjects } from "../../../src/state/checkpoints/object-sweeps.ts";
+import { moveLargeContents } from "../../../src/state/checkpoints/objects.ts";
 import { LARGE_STRING_CHARACTERS } from "../../../src/state/values/large-strings.ts";
 import { walkEncrypted } from "../../../src/server/key-rotation/walk.ts";
 import { openTestDatabase } from "../../helpers/test-database.ts";
@@ -57,7 +57,7 @@ const stateOf = async (threadId: string, storage = opened.anotherProcess()) => {
 };
 const contents = async () =>
   await opened.database.query<{ bytes: number; object: string | null }>(
-    `select octet_length(content) as bytes, object_id as object from threadloom.checkpoint_contents where octet_length(content) > 200 or object_id is not null order by object_id`,
+    `select octet_length(content) as bytes, object_id as object from threadloom.checkpoint_contents where octet_length(content) >= ${LARGE_STRING_CHARACTERS} or object_id is not null order by object_id`,
   );
 const noted = async () =>
   await opened.database.query<{ object: string; hash: string | null }>(

@@ -3,7 +3,7 @@ import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openRecord, openWrites } from "../../../src/state/checkpoints/rows/encryption.ts";
+import { openRow, readThread } from "../../../src/state/checkpoints/rows.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../../helpers/collected.ts";
 
@@ -28,46 +28,37 @@ const at = (threadId: string, checkpointId?: string) => ({
 
 /** How often a text occurs in all stored data of a thread. */
 const occurrences = async (threadId: string, text: string): Promise<number> => {
-  const rowsOf = (columns: string, table: string) =>
-    opened.database.query<Record<string, string>>(
-      `select ${columns} from threadloom.${table} where thread_id = $1`,
-      [threadId],
-    );
   const { encryption } = opened.database;
-  const keyOf = (row: Record<string, string>) => ({ checkpoint_ns: row.ns!, checkpoint_id: row.id! });
+  const rows = await readThread(opened.database, threadId);
+  const contents = await opened.database.query<{ hash: string; content: string }>(
+    "select hash, content from threadloom.checkpoint_contents where thread_id = $1",
+    [threadId],
+  );
   const texts = [
-    ...(await rowsOf("checkpoint_ns ns, checkpoint_id id, record", "checkpoints")).map((row) =>
-      openRecord(encryption, row.record!, keyOf(row)),
-    ),
-    ...(
-      await rowsOf(
-        "checkpoint_ns ns, checkpoint_id id, coalesce(task_name, task_id::text) task, writes",
-        "checkpoint_writes",
-      )
-    ).map((row) => openWrites(encryption, row.writes!, keyOf(row), row.task!)),
-    ...(await rowsOf("list_id list, position, elements", "checkpoint_elements")).map((row) => {
-      const key = { list: Number(row.list), position: Number(row.position) };
-      return encryption.decryptedValue("checkpoint_elements", "elements", row.elements!, key);
+    ...rows.flatMap((row) => {
+      const { record, writes } = openRow(encryption, row);
+      return [record, ...writes.map((write) => write.text)];
     }),
-    ...(await rowsOf("hash, content", "checkpoint_contents")).map((row) =>
-      encryption.decryptedValue("checkpoint_contents", "content", row.content!, { hash: row.hash! }),
+    ...contents.map(({ hash, content }) =>
+      encryption.decryptedValue("checkpoint_contents", "content", content, { hash }),
     ),
   ];
   return texts.reduce((sum, each) => sum + each.split(text).length - 1, 0);
 };
 
 describe("the stored data of a turn", () => {
-  // Lists of less than 256 characters are in the checkpoints' rows themselves.
-  const QUESTION = `How long is a question${", if nobody asks it twice".repeat(15)}?`;
+  const QUESTION = `How long is a question${", if nobody asks it twice".repeat(30)}?`;
   const answers = {
-    "a message without an id": () => new AIMessage("An answer that a node has given, with no id of its own."),
     "a message with an id": () =>
-      new AIMessage({ content: "An answer that a node has given, under its own id.", id: randomUUID() }),
+      new AIMessage({
+        content: `An answer that a node has given${", under its own id".repeat(40)}.`,
+        id: randomUUID(),
+      }),
     "a long message": () => new AIMessage(`An answer ${"that goes on and on, ".repeat(500)}and ends.`),
   };
 
   it.each(Object.entries(answers))(
-    "contains %s once, and the question as input and as a message",
+    "contains %s once, and the question as input, as its task's write and as a message",
     async (_, answer) => {
       const message = answer();
       const graph = new StateGraph(MessagesAnnotation)
@@ -79,7 +70,7 @@ describe("the stored data of a turn", () => {
       await graph.compile({ checkpointer: saver }).invoke(input, at(run.threadId));
       await saver.flush();
 
-      expect(await occurrences(run.threadId, QUESTION)).toBe(2);
+      expect(await occurrences(run.threadId, QUESTION)).toBe(3);
       expect(await occurrences(run.threadId, message.content as string)).toBe(1);
       const history = await collected(opened.anotherProcess().readHistory(run.threadId, "", { limit: 10 }));
       const written = history

@@ -30,7 +30,7 @@ const initializerWith = (keys: string[]) => ({
   /** The suite expects each one to be empty. */
   async createCheckpointer() {
     await database.query(
-      "truncate threadloom.checkpoints, threadloom.checkpoint_writes, threadloom.checkpoint_elements, threadloom.checkpoint_contents",
+      "truncate threadloom.checkpoints, threadloom.checkpoint_writes, threadloom.checkpoint_contents",
     );
     return createCheckpointStorage({ database, logger: pino({ level: "silent" }) }).saver;
   },

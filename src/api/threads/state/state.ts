@@ -277,10 +277,7 @@ export const createStateReader = (
           // The keys of values must be channels of the same name.
           if (found !== undefined && storedChannelsOf(found.graph)?.isOne !== false) channels = undefined;
         }
-      for await (const stored of checkpoints.readHeads([...byId.keys()], {
-        channels,
-        remember: keys === undefined,
-      })) {
+      for await (const stored of checkpoints.readHeads([...byId.keys()], { channels })) {
         const thread = byId.get(stored.threadId);
         if (thread === undefined) continue;
         const written = asWritten(thread, stored);
