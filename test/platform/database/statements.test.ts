@@ -60,7 +60,7 @@ const MAY_DO_OTHERWISE: readonly (readonly [piece: RegExp, reason: string])[] = 
     /^select 1 from threadloom\.checkpoint_contents where object_id/,
     "whether objects are in use, at the start",
   ],
-  [/^select count\(\*\)::int as expired/, "figures"],
+  [/^select count\(\*\)::int as num_expired/, "figures"],
   [/^select page\.\*|^select candidate\.\*|^select (total, )?thread_id, metadata ->> 'graph_id'/, "searches"],
   [/threadloom\.assistants a on a\.assistant_id/, "searches"],
   [
