@@ -58,9 +58,10 @@ export const createSubgraphNodes = (
     ts.forEachChild(node, visit);
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
     if (!ADDING.has(node.expression.name.text)) return;
-    const found = namedActions(node.arguments).flatMap(([name, graph]): SubgraphNode[] =>
-      isGraph(graph) ? [{ name, graph }] : [],
-    );
+    const found = namedActions(node.arguments).flatMap(([name, ...actions]): SubgraphNode[] => {
+      const graph = actions.find((action) => isGraph(action));
+      return graph === undefined ? [] : [{ name, graph }];
+    });
     const root = found.length === 0 ? undefined : rootOf(node.expression.expression);
     if (root !== undefined) nodesByRoot.set(root, [...(nodesByRoot.get(root) ?? []), ...found]);
   };
@@ -76,14 +77,16 @@ export const createSubgraphNodes = (
 
 const ADDING = new Set(["addNode", "addSequence"]);
 
-type NamedAction = [name: string, action: ts.Expression];
+type NamedAction = [name: string, ...actions: ts.Expression[]];
 
 /** Forms of `addNode`: `("a", a, options)`, `({ a, b: other })`, `([["a", a, options]])`. */
 const namedActions = (items: readonly ts.Expression[]): NamedAction[] => {
-  const [first, action] = items;
+  const [first, action, options] = items;
   if (first === undefined) return [];
   if (ts.isStringLiteralLike(first)) {
-    return action === undefined ? [] : [[first.text, action]];
+    return action === undefined
+      ? []
+      : [[first.text, action, ...(options === undefined ? [] : subgraphsOption(options))]];
   }
   if (ts.isArrayLiteralExpression(first)) {
     return first.elements.flatMap((element) =>
@@ -96,6 +99,20 @@ const namedActions = (items: readonly ts.Expression[]): NamedAction[] => {
     if (!ts.isPropertyAssignment(property) || ts.isComputedPropertyName(property.name)) return [];
     return [[property.name.text, property.initializer]];
   });
+};
+
+/** `{ subgraphs: [graph] }`, for a function that invokes a graph. */
+const subgraphsOption = (options: ts.Expression): readonly ts.Expression[] => {
+  if (!ts.isObjectLiteralExpression(options)) return [];
+  const property = options.properties.find(
+    (candidate): candidate is ts.PropertyAssignment =>
+      ts.isPropertyAssignment(candidate) &&
+      ts.isIdentifier(candidate.name) &&
+      candidate.name.text === "subgraphs",
+  );
+  return property !== undefined && ts.isArrayLiteralExpression(property.initializer)
+    ? property.initializer.elements
+    : [];
 };
 
 const returnedBy = (declaration: ts.SignatureDeclaration): ts.Node | undefined => {
