@@ -175,7 +175,7 @@ export const createConclusion = (parts: ConclusionParts) => {
     if (outcome.error !== null) channel.emit("error", () => toWireJson(outcome.error));
     // The log accepts no events after the run's end.
     const refusal = await endLog(run, channel);
-    if (refusal !== undefined) outcome = await outcomes.of(run, refusal);
+    if (refusal !== undefined && run.resumable) outcome = await outcomes.of(run, refusal);
     const completed = result.kind === "completed" ? result : undefined;
     /** Waiters share one text: 120 copies of 14 MB exceeded the memory of a process. */
     let text: string | undefined;

@@ -51,7 +51,7 @@ const shownConfig = (config: PayloadConfig | undefined, hidden: ReadonlySet<stri
   const shown = Object.entries(configurable).filter(
     ([key, value]) =>
       (SHOWN_OF_SERVER.has(key) && value !== undefined) ||
-      (key in given && !key.startsWith("__") && !hidden.has(key)),
+      (Object.hasOwn(given, key) && !key.startsWith("__") && !hidden.has(key)),
   );
   return {
     tags,
@@ -198,11 +198,11 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit, hidde
   const wanted = new Set(modes);
   const accumulator = wanted.has("messages") ? createMessageAccumulator(emit) : undefined;
 
-  const shown: Readonly<Record<string, (payload: unknown) => unknown>> = {
-    checkpoints: (payload) => checkpointPayload(payload, hidden),
-    debug: (payload) => debugPayload(payload, hidden),
-    tools: toolPayload,
-  };
+  const shown = new Map<string, (payload: unknown) => unknown>([
+    ["checkpoints", (payload) => checkpointPayload(payload, hidden)],
+    ["debug", (payload) => debugPayload(payload, hidden)],
+    ["tools", toolPayload],
+  ]);
 
   return ([namespace, mode, payload]: StreamChunk): void => {
     const suffix = namespace.length === 0 ? "" : `|${namespace.join("|")}`;
@@ -213,8 +213,10 @@ export const createChunkConverter = (modes: readonly string[], emit: Emit, hidde
     }
     if (mode === "tasks" && wanted.has("steps"))
       emit(`steps${suffix}`, () => stepOf(payload as LangGraphTask));
-    if (wanted.has(mode))
-      emit(`${mode}${suffix}`, () => toWireJson(mode in shown ? shown[mode]?.(payload) : payload));
+    if (wanted.has(mode)) {
+      const show = shown.get(mode);
+      emit(`${mode}${suffix}`, () => toWireJson(show === undefined ? payload : show(payload)));
+    }
     if (mode === "values" && namespace.length === 0) accumulator?.addState(payload);
   };
 };
