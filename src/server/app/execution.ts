@@ -74,7 +74,7 @@ export const openExecution = async (
     createHeartbeat({
       ...config,
       queue,
-      onReadElsewhere: hub.logFor,
+      onReadElsewhere: (runId) => hub.logFor(runId),
       shared: database,
       connectionString,
       schema: config.databaseSchema,
