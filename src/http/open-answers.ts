@@ -1,4 +1,4 @@
-import type { RequestFigures } from "../platform/metrics/figures.ts";
+import type { RequestFigures } from "../platform/metrics/metrics.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ServerOptions, ServerResponse } from "node:http";

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import pg from "pg";
-import { readMigrationStatus, type MigrationStatus } from "../../platform/database/migration-status.ts";
+import { readMigrationStatus, type MigrationStatus } from "../../platform/database/migrate.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";
 import { StartError } from "../../platform/domain/errors.ts";
 import { commandLogger, jsonLine } from "../flags.ts";

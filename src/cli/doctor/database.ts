@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import pg from "pg";
 import { clockAhead, CLOCKS_DIFFER_MS } from "../../platform/database/clock.ts";
-import { readMigrationStatus } from "../../platform/database/migration-status.ts";
-import { hasTable } from "../../platform/database/has-table.ts";
+import { readMigrationStatus } from "../../platform/database/migrate.ts";
+import { hasTable } from "../../platform/database/migrate.ts";
 import { inSchema } from "../../platform/database/schema.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { hasCluster } from "../../platform/database/embedded/place.ts";

@@ -10,8 +10,7 @@ import { DEFAULT_SCHEMA, inSchema } from "./schema.ts";
 import { BOUNDED_TRANSACTION, createBoundedReads, type BoundedReads } from "./bounded-reads.ts";
 import { createGrouping, type Grouping } from "./grouping.ts";
 import type { Queryable } from "./queryable.ts";
-import { createLosses } from "./losses.ts";
-import { createOutages } from "./outages.ts";
+import { createLosses, createOutages } from "./outages.ts";
 import { isPassing, mayHaveBeenCommitted } from "./passing-faults.ts";
 
 export interface DatabaseOptions {

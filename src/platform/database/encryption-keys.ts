@@ -3,7 +3,7 @@ import type { Cipher } from "../encryption/cipher.ts";
 import type { Logger } from "../lib/logger.ts";
 import { startPeriodic } from "../lib/periodic.ts";
 import type { Database, Queryable } from "./database.ts";
-import { isPassing } from "./passing-faults.ts";
+import { logFailure } from "./outages.ts";
 import { statement } from "./statement.ts";
 
 const PROOF = "threadloom";
@@ -145,24 +145,15 @@ export const keepKeyNoted = async (
           "the encryption key was forgotten while this server encrypts with it; it is needed again: rotate and forget when no server has it in front",
         );
     },
-    onError(error) {
-      if (isPassing(error))
-        logger.debug({ err: error }, "the encryption key could not be recorded in the database");
-      else logger.error({ err: error }, "the look whether the encryption key is noted failed");
-    },
+    onError: logFailure(logger, "the encryption key could not be recorded in the database"),
   });
   return {
     async close() {
       await noting.close();
-      try {
-        await NOTE_STOP.query(database, { serverId });
-      } catch (error) {
-        // The note expires by itself.
-        logger[isPassing(error) ? "debug" : "warn"](
-          { err: error },
-          "the end of this server's encryption could not be recorded in the database",
-        );
-      }
+      // The note expires by itself.
+      await NOTE_STOP.query(database, { serverId }).catch(
+        logFailure(logger, "the end of this server's encryption could not be recorded in the database"),
+      );
     },
   };
 };

@@ -6,7 +6,6 @@ import pg from "pg";
 import { sqlState, StartError } from "../domain/errors.ts";
 import { createBackOff } from "../lib/back-off.ts";
 import type { Logger } from "../lib/logger.ts";
-import { hasTable } from "./has-table.ts";
 import { inSchema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
@@ -67,11 +66,17 @@ const ensureSchema = async (client: pg.Client, schema: string): Promise<void> =>
   }
 };
 
+const HAS_TABLE = statement(
+  { table: "text" },
+  (sql) => `select to_regclass(${sql.table}) is not null as found`,
+);
+
+export const hasTable = async (client: pg.Client, schema: string, table: string): Promise<boolean> =>
+  (await client.query<{ found: boolean }>(HAS_TABLE.compile({ table: `"${schema}".${table}` }))).rows[0]
+    ?.found === true;
+
 /** Checksums by name; undefined if the schema has no table of migrations. */
-export const readRan = async (
-  client: pg.Client,
-  schema: string,
-): Promise<Map<string, string> | undefined> => {
+const readRan = async (client: pg.Client, schema: string): Promise<Map<string, string> | undefined> => {
   if (!(await hasTable(client, schema, "migrations"))) return undefined;
   const ran = await client.query<{ name: string; checksum: string }>(
     inSchema(schema)("select name, checksum from threadloom.migrations order by name"),
@@ -216,4 +221,25 @@ export const migrate = async (connectionString: string, options: MigrateOptions)
   } finally {
     await client.end();
   }
+};
+
+/** `edited`: the file differs from the applied one. `unknown`: applied by a newer version. */
+type MigrationState = "applied" | "pending" | "edited" | "unknown";
+
+export interface MigrationStatus {
+  name: string;
+  state: MigrationState;
+}
+
+export const readMigrationStatus = async (client: pg.Client, schema: string): Promise<MigrationStatus[]> => {
+  const ran = (await readRan(client, schema)) ?? new Map<string, string>();
+  const known = await readMigrations();
+  const states = known.map(({ name, checksum }): MigrationStatus => {
+    const before = ran.get(name);
+    return { name, state: before === undefined ? "pending" : before === checksum ? "applied" : "edited" };
+  });
+  const unknown = [...ran.keys()]
+    .filter((name) => !known.some((migration) => migration.name === name))
+    .map((name): MigrationStatus => ({ name, state: "unknown" }));
+  return [...states, ...unknown].sort((one, other) => (one.name < other.name ? -1 : 1));
 };

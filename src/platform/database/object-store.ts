@@ -1,4 +1,5 @@
 import type * as S3 from "@aws-sdk/client-s3";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { ObjectStoreError, StartError, StateStorageError } from "../domain/errors.ts";
 
 /** Large texts outside the database. An object is never changed: another text gets another key. */
@@ -71,12 +72,9 @@ export const openObjectStore = async <Setup extends ObjectStoreSetup | undefined
   ): Promise<Result> => {
     const inTime = AbortSignal.timeout(CALL_MS);
     const abortSignal = signal === undefined ? inTime : AbortSignal.any([inTime, signal]);
-    const aborted = new Promise<never>((_, reject) => {
-      abortSignal.addEventListener("abort", () => reject(abortSignal.reason as Error), { once: true });
-    });
     try {
       // The package does not stop reading a body at the signal.
-      return await Promise.race([ask({ abortSignal }), aborted]);
+      return await untilAborted(abortSignal, ask({ abortSignal }));
     } catch (error) {
       if (error instanceof Error && error.name === "NoSuchKey")
         throw new StateStorageError("An object of a stored value is missing.", { cause: error });

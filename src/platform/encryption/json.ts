@@ -74,33 +74,33 @@ interface EncryptionPlace {
   alike?: boolean;
 }
 
+const mapMembers = (object: JsonObject, change: (value: JsonValue, key: string) => JsonValue): JsonObject => {
+  const changed: JsonObject = {};
+  for (const [key, value] of Object.entries(object))
+    if (value !== undefined) setProperty(changed, key, change(value, key));
+  return changed;
+};
+
 export const encryptEach = (
   cipher: Cipher,
   object: JsonObject,
   { place, alike }: EncryptionPlace,
-): JsonObject => {
-  const encrypted: JsonObject = {};
-  for (const [key, value] of Object.entries(object)) {
-    if (value === undefined) continue;
+): JsonObject =>
+  mapMembers(object, (value) => {
     const text = JSON.stringify(value);
-    setProperty(encrypted, key, alike ? cipher.encryptAlike(text, place) : cipher.encrypt(text, place));
-  }
-  return encrypted;
-};
+    return alike ? cipher.encryptAlike(text, place) : cipher.encrypt(text, place);
+  });
 
 /**
  * Encrypts each value of `configurable` and `context` by itself, because the database merges these objects of
  * assistant, thread and request.
  */
-export const encryptConfig = (cipher: Cipher, config: JsonObject, place: EncryptionPlace): JsonObject => {
-  const encrypted: JsonObject = {};
-  for (const [key, value] of Object.entries(config)) {
-    const isMerged = (key === "configurable" || key === "context") && isJsonObject(value);
-    if (isMerged) setProperty(encrypted, key, encryptEach(cipher, value, place));
-    else setProperty(encrypted, key, encryptEach(cipher, { value }, place).value);
-  }
-  return encrypted;
-};
+export const encryptConfig = (cipher: Cipher, config: JsonObject, place: EncryptionPlace): JsonObject =>
+  mapMembers(config, (value, key) =>
+    (key === "configurable" || key === "context") && isJsonObject(value)
+      ? encryptEach(cipher, value, place)
+      : encryptEach(cipher, { value }, place).value!,
+  );
 
 /** Encrypts the values of `keys`, and texts that look encrypted. */
 export const encryptSome = (
@@ -108,17 +108,10 @@ export const encryptSome = (
   object: JsonObject,
   keys: readonly string[],
   place: string,
-): JsonObject => {
-  const encrypted: JsonObject = {};
-  for (const [key, value] of Object.entries(object)) {
-    if (value === undefined) continue;
-    const stored = keys.includes(key)
-      ? encryptValue(cipher, value, place)
-      : encryptLookalikes(cipher, value, place);
-    setProperty(encrypted, key, stored);
-  }
-  return encrypted;
-};
+): JsonObject =>
+  mapMembers(object, (value, key) =>
+    keys.includes(key) ? encryptValue(cipher, value, place) : encryptLookalikes(cipher, value, place),
+  );
 
 /** Also encrypts the whole value of each key for which `staysOpen` returns false. */
 export const encryptMetadata = (
@@ -163,15 +156,9 @@ const encryptWithin = (
   if (Array.isArray(value)) return value.map((item) => encryptWithin(cipher, item, keys, place));
   if (typeof value === "string" && isEncrypted(value)) return encryptValue(cipher, value, place);
   if (!isJsonObject(value)) return value;
-  const encrypted: JsonObject = {};
-  for (const [key, item] of Object.entries(value)) {
-    if (item === undefined) continue;
-    const stored = keys.has(key)
-      ? encryptValue(cipher, item, place)
-      : encryptWithin(cipher, item, keys, place);
-    setProperty(encrypted, key, stored);
-  }
-  return encrypted;
+  return mapMembers(value, (item, key) =>
+    keys.has(key) ? encryptValue(cipher, item, place) : encryptWithin(cipher, item, keys, place),
+  );
 };
 
 /** Throws `invalid` for encrypted keys and texts that look encrypted: the filter would wrongly find nothing. */

@@ -6,18 +6,12 @@ const FRAME = /^\s+at .{1,500}:\d+:\d+\)?$/;
 /** Matches classes and codes. Any other text may contain user data. */
 const WORD = /^[\w$.:-]{1,100}$/;
 
-class GraphError {
-  readonly error: unknown;
-  constructor(error: unknown) {
-    this.error = error;
-  }
+/** The logger writes the error's message only if the server logs contents. */
+export class GraphError {
+  constructor(readonly error: unknown) {}
 }
 
-/** The logger writes the error's message only if the server logs contents. */
 export const markedOfGraph = (error: unknown): object => new GraphError(error);
-
-export const errorMarkedOfGraph = (value: unknown): { error: unknown } | undefined =>
-  value instanceof GraphError ? value : undefined;
 
 /** The message contains no user data. */
 export interface WithoutContents {

@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from "pino";
-import { errorFields, errorMarkedOfGraph } from "./contents.ts";
+import { errorFields, GraphError } from "./contents.ts";
 import { boundedFields, boundedText } from "./log-fields.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -24,9 +24,9 @@ export const createLogger = ({ level, contents = false, fields, destination }: L
       ...(fields === undefined ? {} : { mixin: () => ({ ...fields() }) }),
       serializers: {
         err(error: unknown) {
-          const marked = errorMarkedOfGraph(error);
-          const shows = { contents: contents || marked === undefined, ofProject: contents };
-          return boundedFields(errorFields(marked === undefined ? error : marked.error, shows));
+          const isOfGraph = error instanceof GraphError;
+          const shows = { contents: contents || !isOfGraph, ofProject: contents };
+          return boundedFields(errorFields(isOfGraph ? error.error : error, shows));
         },
       },
       formatters: { log: boundedFields },

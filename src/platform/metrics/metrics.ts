@@ -1,11 +1,32 @@
 import { Registry } from "prom-client";
-import { boundedLabel } from "./bounded-label.ts";
-import type { ModelCall, RequestFigures, ToolCall } from "./figures.ts";
 import { countable, countingIn } from "./instruments.ts";
 import { createInstruments, failure } from "../telemetry/instruments.ts";
 import { ATTRIBUTES, OPERATIONS } from "../telemetry/names.ts";
 
-export interface MetricsOptions {
+export interface RequestFigures {
+  method: string;
+  /** The pattern of the route, not the path. */
+  route: string;
+  /** Undefined: the client left before the answer. */
+  status: number | undefined;
+  seconds: number;
+  /** A stream, or a request that waits for a run. */
+  isLong: boolean;
+}
+
+export interface ModelCall {
+  model: string;
+  seconds: number;
+  failed: boolean;
+}
+
+interface ToolCall {
+  tool: string;
+  seconds: number;
+  failed: boolean;
+}
+
+interface MetricsOptions {
   /** Whether langgraph.json names the graph. Runs of others count as "other". */
   isGraph?: (graphId: string) => boolean;
   /** Also by OpenTelemetry. */
@@ -17,6 +38,28 @@ const GRAPHS_AT_MOST = 100;
 const MODELS_AT_MOST = 50;
 const TOOLS_AT_MOST = 100;
 const STATUS_CLASS = 100;
+
+const OTHER = "other";
+const CHARACTERS_AT_MOST = 100;
+
+/**
+ * Each value of a label is a time series in this process and in Prometheus. The returned function gives "other" for a
+ * long value, an unknown one, and each new one after the first `atMost`.
+ */
+const boundedLabel = (
+  atMost: number,
+  isKnown: (value: string) => boolean = () => true,
+): ((value: string) => string) => {
+  const seen = new Set<string>();
+  return (value) => {
+    if (seen.has(value)) return value;
+    // Different lone surrogates would become the same character, and Prometheus refuses the same series twice.
+    const isValid = value.length <= CHARACTERS_AT_MOST && value.isWellFormed();
+    if (seen.size >= atMost || !isValid || !isKnown(value)) return OTHER;
+    seen.add(value);
+    return value;
+  };
+};
 
 const ofModel = (model: string) => ({
   [ATTRIBUTES.operation]: OPERATIONS.model,
