@@ -69,10 +69,10 @@ const loseProcess = async (threadId: string, runId: string, lost = 1): Promise<v
 const moveHead = (threadId: string) =>
   query(
     database,
-    `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, shape, record,
-       segments, contents, seq)
+    `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_id, run_id, metadata, metadata_text, names, record,
+       contents, seq)
      select thread_id, checkpoint_ns, overlay(checkpoint_id::text placing 'ffff' from 1 for 4)::uuid, checkpoint_id, null, metadata,
-       metadata_text, shape, record, segments, contents, seq + 1
+       metadata_text, names, record, contents, seq + 1
      from threadloom.checkpoints where thread_id = $1 and checkpoint_ns = '' order by seq desc limit 1`,
     [threadId],
   );

@@ -126,8 +126,8 @@ describe("a claim", () => {
     const later = await waiting({ createdIn: -2, attempt: 1 });
     const empty = await waiting({ createdIn: -1 });
     await database.query(
-      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents, seq)
-       values ($1, '', $1, '{}', $1, '', '{}', '{}', 1)`,
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, names, record, seq)
+       values ($1, '', $1, '{}', $1, '', 1)`,
       [withState.threadId],
     );
     const rows = await queue.claim(WORKER, LEASE_SECONDS, 10);

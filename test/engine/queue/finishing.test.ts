@@ -23,8 +23,8 @@ test("a run doesn't end as success on a checkpoint that a crash of the database 
   const lastCheckpoint = { checkpointNs: "", checkpointId: randomUUID() };
   const aCheckpoint = (threadId: string, namespace: string, checkpointId: string) =>
     database.query(
-      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents, seq)
-       values ($1, $2, $3, '{}', $3, '', '{}', '{}',
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, names, record, seq)
+       values ($1, $2, $3, '{}', $3, '',
          1 + (select count(*) from threadloom.checkpoints where thread_id = $1))`,
       [threadId, namespace, checkpointId],
     );

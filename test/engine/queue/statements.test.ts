@@ -195,8 +195,8 @@ describe("the statement for an idle thread", () => {
       ?.starts_empty;
   const aCheckpoint = (threadId: string) =>
     database.query(
-      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, shape, record, segments, contents, seq)
-       values ($1, '', $1, '{}', $1, '', '{}', '{}', 1)`,
+      `insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, metadata, names, record, seq)
+       values ($1, '', $1, '{}', $1, '', 1)`,
       [threadId],
     );
 

@@ -65,7 +65,7 @@ beforeAll(async () => {
     `with thread as (insert into threadloom.threads (thread_id) values ($1) returning thread_id),
      run as (insert into threadloom.runs (run_id, thread_id, assistant_id, graph_id, status, kwargs, multitask_strategy, attempt)
        select $2, thread_id, $3, 'test', 'running', '{}', 'enqueue', 2 from thread)
-     insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, run_id, metadata, shape, record, seq)
+     insert into threadloom.checkpoints (thread_id, checkpoint_ns, checkpoint_id, run_id, metadata, names, record, seq)
      select thread_id, '', ('1f000000-0000-6000-8000-' || lpad(to_hex(number), 12, '0'))::uuid,
        case when number = $4 then $2 else gen_random_uuid() end, '{}', gen_random_uuid(), repeat('x', 1000), number
      from thread, generate_series(1, $4::int) number`,
