@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Queryable } from "../../platform/database/database.ts";
 import { statement } from "../../platform/database/statement.ts";
 import { StateStorageError } from "../../platform/domain/errors.ts";
-import { referencesIn, withoutReferences } from "../values/large-strings.ts";
+import { setProperty, type Properties } from "../../platform/lib/properties.ts";
+import { hasReferences, referencesIn, referenceTo, withoutReferences } from "../values/large-strings.ts";
 import { revive } from "../values/reviving.ts";
 import { toWireJson } from "../values/wire-json.ts";
 import { fromStoredContent, isReferences } from "./contents.ts";
@@ -21,6 +23,9 @@ export interface Content {
   /** The elements as clients see them, with commas. */
   wire?: string;
 }
+
+/** Begins a string that stands for a reference while a text is parsed. A caller can't know it. */
+const PART = randomUUID();
 
 /** Approximate memory of a text with its parsed forms. */
 const BYTES_PER_CHARACTER = 4;
@@ -131,10 +136,9 @@ export class Contents {
     this.held.set(hash, this.cache.add(hash, text));
   }
 
-  /** What the texts refer to, also through other contents, and what is not here yet. */
-  missing(texts: Iterable<string>): string[] {
+  /** What the texts refer to, also through other contents, and what is not here yet. `seen`: hashes to leave out. */
+  missing(texts: Iterable<string>, seen = new Set<string>()): string[] {
     const missing = new Set<string>();
-    const seen = new Set<string>();
     const visit = (hash: string): void => {
       if (seen.has(hash)) return;
       seen.add(hash);
@@ -156,10 +160,28 @@ export class Contents {
   /** The value's tree. It is shared, so nobody may change it. */
   tree(text: string): unknown {
     const content = this.aloneIn(text);
-    if (content === undefined) return JSON.parse(this.whole(text));
-    return (content.tree ??= this.aloneIn(content.text)
-      ? this.tree(content.text)
-      : JSON.parse(this.whole(content.text)));
+    if (content !== undefined) return (content.tree ??= this.tree(content.text));
+    if (!hasReferences(text)) return JSON.parse(text);
+    return this.withParts(JSON.parse(withoutReferences(text, (hash) => `"${PART}${hash}"`)));
+  }
+
+  /** Values share the trees of a list that all of them hold: as text, a list in 1,000 tasks exceeds any string. */
+  private withParts(tree: unknown): unknown {
+    const reference = referenceOf(tree);
+    if (reference !== undefined) return this.tree(reference);
+    if (Array.isArray(tree))
+      return tree.flatMap((part: unknown) => {
+        const elements = referenceOf(part);
+        if (elements === undefined) return [this.withParts(part)];
+        return this.leavesOf(`[${elements}]`)!.flatMap((leaf) => this.trees(leaf));
+      });
+    if (typeof tree !== "object" || tree === null) return tree;
+    const filled: Properties = {};
+    for (const [key, part] of Object.entries(tree)) {
+      const longKey = referenceOf(key);
+      setProperty(filled, longKey === undefined ? key : (this.tree(longKey) as string), this.withParts(part));
+    }
+    return filled;
   }
 
   /** The leaves of a stored list (lists.ts). Undefined if the text is another value. */
@@ -220,3 +242,6 @@ export class Contents {
     return hash === undefined || others.length > 0 ? undefined : this.content(hash);
   }
 }
+
+const referenceOf = (part: unknown): string | undefined =>
+  typeof part === "string" && part.startsWith(PART) ? referenceTo(part.slice(PART.length)) : undefined;

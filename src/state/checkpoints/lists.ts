@@ -76,9 +76,9 @@ export class ThreadLists {
       return true;
     };
     const leaves: Leaf[] = [];
-    let next = 0;
-    let unstored = 0;
-    for (let index = 0; index < array.length;) {
+    let unstored = this.samePrefix(array, before, comparedFrom, leaves);
+    let next = leaves.length;
+    for (let index = unstored; index < array.length;) {
       let leaf = before?.leaves[next];
       if (isAt(leaf, index, comparedFrom)) next += 1;
       else {
@@ -104,6 +104,26 @@ export class ThreadLists {
       .map(({ reference }) => reference)
       .join(",")}]`;
     return { elements: array.slice(), leaves, text };
+  }
+
+  /** Adds the first leaves whose elements are the same objects. Returns the number of elements: a tight loop, O(n). */
+  private samePrefix(
+    array: readonly unknown[],
+    before: StoredList | undefined,
+    comparedFrom: number,
+    leaves: Leaf[],
+  ): number {
+    if (before === undefined) return 0;
+    const { elements } = before;
+    let same = 0;
+    while (same < comparedFrom && Object.is(array[same], elements[same])) same += 1;
+    let end = 0;
+    for (const leaf of before.leaves) {
+      if (end + leaf.elements.length > same) break;
+      leaves.push(leaf);
+      end += leaf.elements.length;
+    }
+    return end;
   }
 
   private leafFrom(first: unknown): Leaf | undefined {

@@ -156,7 +156,10 @@ export class WriteQueue {
 
   private async send(items: QueueItem[]): Promise<void> {
     const { database, threadId, fence, asynchronous, cache } = this.options;
-    const batch = { ...toBatch(items), threadId, fence, asynchronous, last: this.last };
+    const rows = toBatch(items);
+    // `last` is a checkpoint: it can't tell that a crash took contents which came with writes alone.
+    const mayBeLost = rows.checkpoints.length > 0 || rows.contents.length === 0;
+    const batch = { ...rows, threadId, fence, asynchronous: asynchronous && mayBeLost, last: this.last };
     const forMs = RETRY_SECONDS * 1_000;
     const newNames = items.flatMap(({ names }) => names ?? []);
     if (newNames.length > 0)

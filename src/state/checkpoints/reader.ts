@@ -101,8 +101,12 @@ export class CheckpointReader {
       const missing = missingOf(row, contents);
       const [first] = missing;
       if (first === undefined) return { ...row, contents };
-      const others = ahead.flatMap((next) => missingOf(next, contents));
-      const found = await readContents(this.database, distinct([...missing, ...others]));
+      const seen = new Set(missing.map(({ hash }) => hash));
+      const others = ahead.flatMap((next) => missingOf(next, contents, seen));
+      const read = (wanted: readonly WantedContent[]) => readContents(this.database, wanted);
+      // A damaged content of another row must not fail this one.
+      const together = read([...missing, ...others]);
+      const found = await (others.length === 0 ? together : together.catch(() => read(missing)));
       for (const { hash, text } of found) contents.add(hash, text);
       if (!found.some(({ hash }) => hash === first.hash))
         throw new StateStorageError(`The stored content ${first.hash} is missing.`);
@@ -110,14 +114,10 @@ export class CheckpointReader {
   }
 }
 
-const missingOf = ({ row, channels }: ParsedRow, contents: Contents): WantedContent[] =>
+const missingOf = ({ row, channels }: ParsedRow, contents: Contents, seen?: Set<string>): WantedContent[] =>
   contents
-    .missing([...channels.values(), ...row.writes.map(({ text }) => text)])
+    .missing([...channels.values(), ...row.writes.map(({ text }) => text)], seen)
     .map((hash) => ({ threadId: row.thread_id, hash }));
-
-const distinct = (wanted: readonly WantedContent[]): WantedContent[] => [
-  ...new Map(wanted.map((content) => [`${content.threadId} ${content.hash}`, content])).values(),
-];
 
 /** A passing fault ends the whole read. */
 const unreadable = (row: ClosedRow, error: unknown): UnreadableRow => {

@@ -6,10 +6,12 @@ import type { CheckpointReader } from "./reader.ts";
 import { readThread, storedWritesOf } from "./rows.ts";
 import type { ThreadStorage } from "./types.ts";
 
+const BYTES_OF_HASH = 16;
 /** Index: checkpoint_contents_pkey. */
 const READ_CONTENT_SIZES = statement(
   { threadId: "uuid" },
-  (sql) => `select hash, coalesce(object_bytes, octet_length(content)) as bytes, contents::text[] as contents
+  (sql) => `select hash,
+    coalesce(object_bytes, octet_length(content)) + ${BYTES_OF_HASH} * coalesce(cardinality(contents), 0) as bytes, contents::text[] as contents
   from threadloom.checkpoint_contents where thread_id = ${sql.threadId}`,
 );
 

@@ -14,6 +14,7 @@ export interface StoredValue {
 const LIST_CHARACTERS_AT_MOST = 128;
 /** Stands for a list in the text of a value. A caller can't know it, so no value can hold it. */
 const LIST_TOKEN = randomUUID();
+const LIST_TOKENS = new RegExp(`"${LIST_TOKEN}(\\d+)"`, "g");
 
 /** Makes the stored texts of the values that a thread's writer is given. */
 export class ValueWriter {
@@ -52,11 +53,11 @@ export class ValueWriter {
     const lists: StoredList[] = [];
     const hook: ListHook = (array) =>
       this.lists.knows(array) ? `${LIST_TOKEN}${lists.push(this.lists.store(array)) - 1}` : undefined;
-    let text = treeText(encode(value, hook, this.charactersAtMost));
+    const text = treeText(encode(value, hook, this.charactersAtMost));
     if (text.length > this.charactersAtMost) throw stateTooLarge(this.charactersAtMost);
-    for (const [index, list] of lists.entries())
-      text = text.replaceAll(`"${LIST_TOKEN}${index}"`, () => list.text);
-    return text;
+    return lists.length === 0
+      ? text
+      : text.replace(LIST_TOKENS, (_, index: string) => lists[Number(index)]!.text);
   }
 
   private storeList(list: StoredList): StoredValue {

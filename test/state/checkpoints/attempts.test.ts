@@ -445,7 +445,7 @@ describe("copying and pruning a thread", () => {
         (select coalesce(sum(octet_length(record) + octet_length(coalesce(c.metadata_text, (n.metadata || c.metadata)::text))
             + coalesce(octet_length(writes), 0)), 0)
           from threadloom.checkpoints c join threadloom.checkpoint_names n on n.hash = c.names where thread_id = $1)
-        + (select coalesce(sum(octet_length(content)), 0) from threadloom.checkpoint_contents where thread_id = $1)
+        + (select coalesce(sum(octet_length(content) + 16 * coalesce(cardinality(contents), 0)), 0) from threadloom.checkpoint_contents where thread_id = $1)
         + (select coalesce(sum(octet_length(writes)), 0) from threadloom.checkpoint_writes where thread_id = $1)
       )::integer as bytes`,
       [run.threadId],

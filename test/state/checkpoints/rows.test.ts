@@ -1,8 +1,11 @@
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
-import { MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import { MessagesAnnotation, Send, StateGraph } from "@langchain/langgraph";
 import { uuid6, type Checkpoint } from "@langchain/langgraph-checkpoint";
 import { randomUUID } from "node:crypto";
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Database } from "../../../src/platform/database/database.ts";
+import { createCheckpointStorage } from "../../../src/state/checkpoints/storage.ts";
 import { openRow, readThread } from "../../../src/state/checkpoints/rows.ts";
 import { aRunningRun, openStorage, type OpenStorage } from "./open-storage.ts";
 import { collected } from "../../helpers/collected.ts";
@@ -181,5 +184,62 @@ describe("messages with fields that have a meaning in the storage format", () =>
     expect(found).toBeInstanceOf(HumanMessage);
     expect(found).toMatchObject({ content: "hello", id: "1" });
     expect((found.lc_kwargs as Record<string, unknown>)[field]).toBe("date");
+  });
+});
+
+describe("values that share parts", () => {
+  it("are read although their texts together exceed any string", async () => {
+    const run = await aRunningRun(opened.database);
+    const saver = opened.storage.saverForAttempt(run);
+    const messages = Array.from(
+      { length: 100 },
+      (_, id) => new HumanMessage({ content: "x".repeat(10_000), id: `${id}` }),
+    );
+    const first = aCheckpoint({ messages });
+    await saver.put(at(run.threadId), first, metadata, first.channel_versions);
+    const tasks = Array.from({ length: 600 }, (_, item) => new Send("node", { messages, item }));
+    const second = aCheckpoint({ messages, __pregel_tasks: tasks });
+    await saver.put(at(run.threadId, first.id), second, metadata, { __pregel_tasks: 1 });
+    await saver.flush();
+    const tuple = await opened.anotherProcess().saver.getTuple(at(run.threadId));
+    const read = tuple?.checkpoint.channel_values.__pregel_tasks as Array<
+      Send<string, { messages: HumanMessage[]; item: number }>
+    >;
+    expect(read).toHaveLength(600);
+    expect(read[599]?.args.item).toBe(599);
+    expect(read[599]?.args.messages[99]?.content).toBe("x".repeat(10_000));
+  });
+
+  it("are read with long keys and long strings at every place", async () => {
+    const { saver } = opened.storage;
+    const threadId = randomUUID();
+    const long = (text: string): string => text.repeat(5_000);
+    const value = { [long("k")]: [long("a"), "b", [long("a")]], c: { d: long("a"), 2: long("e") } };
+    const stored = aCheckpoint({ value, list: [value, long("a"), long("f")] });
+    await saver.put(at(threadId), stored, metadata, stored.channel_versions);
+    const tuple = await opened.anotherProcess().saver.getTuple(at(threadId));
+    expect(tuple?.checkpoint.channel_values).toEqual({ value, list: [value, long("a"), long("f")] });
+  });
+
+  it("wait for the disk where a crash would take a part without its checkpoint", async () => {
+    const run = await aRunningRun(opened.database);
+    const asynchronous: unknown[] = [];
+    const grouped: Database["grouped"] = (statement, source) => {
+      asynchronous.push((source as { asynchronous: boolean }).asynchronous);
+      return opened.database.grouped(statement, source);
+    };
+    const storage = createCheckpointStorage({
+      database: { ...opened.database, grouped },
+      logger: pino({ level: "silent" }),
+    });
+    const saver = storage.saverForAttempt(run);
+    const first = aCheckpoint({ messages: [] });
+    await saver.put(at(run.threadId), first, metadata, first.channel_versions);
+    await saver.flush();
+    for (const text of ["short", "x".repeat(1_000)]) {
+      await saver.putWrites(at(run.threadId, first.id), [["messages", [text]]], randomUUID());
+      await saver.flush();
+    }
+    expect(asynchronous).toEqual([true, true, false]);
   });
 });
