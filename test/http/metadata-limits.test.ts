@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiOf, type Answer, type Api, type Refusal } from "../helpers/api.ts";
+import { storableObject } from "../../src/platform/domain/json-schemas.ts";
 import { startTestServer, type TestServer } from "../helpers/app.ts";
 
 /** Each member of metadata is an index entry, so one request has a maximum of them. */
@@ -45,4 +46,11 @@ test.each<[string, (metadata: object) => Promise<Answer<Refusal>>]>([
     ]);
   }
   expect((await send(members(2_000, "k"))).status).toBeLessThan(300);
+});
+
+test("the characters of a value are counted without escapes, and elements up to the limit", () => {
+  expect(storableObject.safeParse({ text: "\n".repeat(999_996) }).success).toBe(true);
+  expect(storableObject.safeParse({ text: "\n".repeat(999_997) }).success).toBe(false);
+  const late = Object.defineProperty({}, "late", { enumerable: true, get: () => expect.fail("was read") });
+  expect(storableObject.safeParse({ list: [...Array(20_001).keys(), late] }).success).toBe(false);
 });

@@ -1,5 +1,6 @@
 import type { Permission, Visibility } from "../../access/visibility.ts";
 import type { Database, Queryable } from "../../platform/database/database.ts";
+import type { ThreadStatus } from "../../platform/database/tables.ts";
 import { encryptedParameter, NO_CONDITION, statement } from "../../platform/database/statement.ts";
 import { hasRoomForMetadata } from "../../platform/database/merging.ts";
 import { threadNotFound } from "../../platform/domain/errors.ts";
@@ -71,25 +72,24 @@ const PATCH = statement(
 
 const READ_COPIED = statement(
   { threadId: "uuid", visible: "fragment" },
-  (sql) => `select metadata::text, config::text, interrupts::text, error::text
+  (sql) => `select status, metadata::text, config::text, interrupts::text, error::text
   from threadloom.threads where thread_id = ${sql.threadId} and ${sql.visible}`,
 );
 
 /** The caller sets the status of a busy thread's copy, because it depends on the graph. */
 const INSERT_COPY = statement(
   {
-    ...{ threadId: "uuid", copyId: "uuid", granted: "jsonb", metadata: "jsonb" },
+    ...{ threadId: "uuid", copyId: "uuid", status: "text", granted: "jsonb", metadata: "jsonb" },
     ...{ config: "json", interrupts: "json", error: "json" },
   },
   (sql) => `
   insert into threadloom.threads (thread_id, status, metadata, config, interrupts, error, ttl_strategy, ttl_minutes, expires_at,
     state_updated_at)
-  select ${sql.copyId}, case when status = 'busy' then 'idle' else status end, ${sql.metadata} || ${sql.granted},
+  select ${sql.copyId}, case when ${sql.status} = 'busy' then 'idle' else ${sql.status} end, ${sql.metadata} || ${sql.granted},
          ${sql.config}, ${sql.interrupts}, ${sql.error},
          ttl_strategy, ttl_minutes, now() + ttl_minutes * interval '1 minute', state_updated_at
     from threadloom.threads where thread_id = ${sql.threadId}
-  returning ${RECORD_COLUMNS},
-    (select original.status = 'busy' from threadloom.threads original where original.thread_id = ${sql.threadId}) as was_busy`,
+  returning ${RECORD_COLUMNS}`,
 );
 
 export interface ThreadStanding {
@@ -183,23 +183,24 @@ export const createThreadRepository = (database: Database) => {
       const copyId = newId();
       const key = { thread_id: copyId };
       const visible = readable.on("metadata");
-      const [copied] = await READ_COPIED.query<Record<LongColumn, string | null>>(transaction, {
-        threadId,
-        visible,
-      });
+      const [copied] = await READ_COPIED.query<Record<LongColumn, string | null> & { status: ThreadStatus }>(
+        transaction,
+        { threadId, visible },
+      );
       if (copied === undefined) return undefined;
       // Encryption is bound to the thread's row.
       const own = (column: LongColumn): string | null => {
         const text = copied[column];
         return text && encryption.reencrypted("threads", column, text, key, { thread_id: threadId });
       };
-      const rows = await INSERT_COPY.query<ThreadRecordRow & { was_busy: boolean }>(transaction, {
-        ...{ threadId, copyId },
+      const rows = await INSERT_COPY.query<ThreadRecordRow>(transaction, {
+        ...{ threadId, copyId, status: copied.status },
         granted: encryption.stored("threads", "metadata", creatable.value.metadata, key),
         ...{ metadata: own("metadata"), config: own("config") },
         ...{ interrupts: own("interrupts"), error: own("error") },
       });
-      return open(rows)[0];
+      const [row] = open(rows);
+      return row && { ...row, was_busy: copied.status === "busy" };
     },
 
     /** Throws `threadNotFound`. */

@@ -135,7 +135,8 @@ const searchRoutes =
           tags,
           summary: "Search threads",
           description:
-            "A page ends early when it has 16 MiB: `X-Pagination-Next` is the offset of the next one, and " +
+            "A page ends early when it has 16 MiB, counted with the fields that `select` leaves out: " +
+            "`X-Pagination-Next` is the offset of the next one, and " +
             "`X-Pagination-Cursor` its `cursor`, by which a thread that does not change meanwhile is found exactly once; " +
             "an order by `status` has no cursor. " +
             "`X-Pagination-Total` is there if no more than 10,000 match, and no `cursor` is given; the database's statistics " +

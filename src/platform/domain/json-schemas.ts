@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { JsonObject } from "../lib/json.ts";
-import { toJsonb } from "../lib/jsonb.ts";
 import { isInherited } from "../lib/names.ts";
 import { CURSOR_CHARACTERS } from "./cursors.ts";
 
@@ -23,16 +22,32 @@ export const METADATA_ELEMENTS_AT_MOST = 2_000;
 /** The end of a sentence; undefined if PostgreSQL can store the value. */
 const complaintOf = (root: unknown, isBounded: boolean, elementsAtMost: number): string | undefined => {
   let elements = -1;
-  const text = JSON.stringify(root, (_key, value: unknown) => {
+  let characters = 0;
+  const refusesText = (text: string): boolean => {
+    characters += text.length;
+    return !isStorableText(text);
+  };
+  const complaintOfItem = (value: unknown): string | undefined => {
     elements += 1;
-    return value;
-  });
-  if (toJsonb(text).exact !== undefined) return UNSTORABLE;
-  if (isBounded && elements > elementsAtMost)
-    return `holds more than ${elementsAtMost} elements (items of lists and members of objects)`;
-  return isBounded && text.length > CHARACTERS_AT_MOST
-    ? `holds more than ${CHARACTERS_AT_MOST} characters`
-    : undefined;
+    if (typeof value === "string") {
+      if (refusesText(value)) return UNSTORABLE;
+    } else if (Array.isArray(value)) {
+      for (const item of value) {
+        const complaint = complaintOfItem(item);
+        if (complaint !== undefined) return complaint;
+      }
+    } else if (typeof value === "object" && value !== null) {
+      for (const [key, item] of Object.entries(value)) {
+        const complaint = refusesText(key) ? UNSTORABLE : complaintOfItem(item);
+        if (complaint !== undefined) return complaint;
+      }
+    }
+    if (!isBounded) return undefined;
+    if (elements > elementsAtMost)
+      return `holds more than ${elementsAtMost} elements (items of lists and members of objects)`;
+    return characters > CHARACTERS_AT_MOST ? `holds more than ${CHARACTERS_AT_MOST} characters` : undefined;
+  };
+  return complaintOfItem(root);
 };
 
 /**

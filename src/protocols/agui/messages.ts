@@ -13,11 +13,16 @@ const textsIn = (list: unknown): string =>
 
 const TEXT_BLOCKS: ReadonlySet<unknown> = new Set(["text", "output_text", "text_delta"]);
 
+const textOfBlock = (block: unknown): string =>
+  isObject(block) && TEXT_BLOCKS.has(block["type"]) && typeof block["text"] === "string" ? block["text"] : "";
+
 /** The text of a LangChain message or chunk, without its other blocks. */
 export const textOf = (content: unknown): string =>
   typeof content === "string"
     ? content
-    : textsIn(blocksOf(content).filter(({ type }) => TEXT_BLOCKS.has(type)));
+    : Array.isArray(content)
+      ? content.map((block) => (typeof block === "string" ? block : textOfBlock(block))).join("")
+      : "";
 
 /** Each provider names the text of a reasoning block differently. */
 const reasoningOfBlock = (block: Record<string, unknown>): string => {

@@ -42,7 +42,7 @@ export const usesTasks = ({ capabilities }: Client): boolean =>
   capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, TASKS);
 
 /** Older revisions have batches. */
-const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
+export const messagesIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : [body]);
 
 const countOf = (body: unknown, methods: readonly string[]): number =>
   messagesIn(body).filter(

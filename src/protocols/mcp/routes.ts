@@ -204,7 +204,8 @@ export const createMcpRoutes =
       async (_request, reply) => await reply.code(404).send({ detail: "There are no sessions to end." }),
     );
 
-    if (service.authorizationServers.length === 0) return;
+    // The printed description of the API has no service, and must not list these routes.
+    if (!(service.authorizationServers.length > 0)) return;
     app.addHook("onSend", (request, reply, _payload, done) => {
       const challenge = reply.statusCode === 401 ? challengeOf(request.headers, app.mountPrefix) : undefined;
       if (challenge !== undefined) reply.header("www-authenticate", challenge);

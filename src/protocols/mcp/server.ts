@@ -5,6 +5,7 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
   isLegacyRequest,
+  isSpecType,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
@@ -19,10 +20,18 @@ import { z } from "zod";
 import { refusalOf } from "../../http/errors.ts";
 import { CallerGoneError, HandlerRefusal, ThreadloomError } from "../../platform/domain/errors.ts";
 import { serverVersion } from "../../platform/lib/package-versions.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../platform/lib/json.ts";
 import { ownField } from "../../platform/lib/names.ts";
 import type { Calling, ToolCall, ToolResult } from "./calling.ts";
-import { isStreamed, TASKS, usesTasks, type Client, type Exchange, type MessageRequest } from "./exchange.ts";
+import {
+  isStreamed,
+  messagesIn,
+  TASKS,
+  usesTasks,
+  type Client,
+  type Exchange,
+  type MessageRequest,
+} from "./exchange.ts";
 import type { TaskMethods } from "./tasks.ts";
 import type { ToolService } from "./tools/service.ts";
 
@@ -174,6 +183,25 @@ const createServer = (methods: Methods, exchange: Exchange, era: "modern" | "leg
   return server;
 };
 
+/** The package takes wrong parameters of these methods for a fault of the server (-32603). */
+const CHECKED = new Map<unknown, (message: unknown) => boolean>([
+  ["initialize", isSpecType.InitializeRequest],
+  ["tools/list", isSpecType.ListToolsRequest],
+]);
+
+const paramsRefusal = (body: unknown): Response | undefined => {
+  const wrong = messagesIn(body).find(
+    (message) => isJsonObject(message) && CHECKED.get(message["method"])?.(message) === false,
+  ) as JsonObject | undefined;
+  if (wrong === undefined) return undefined;
+  const { id = null, method } = wrong;
+  const error = {
+    code: ProtocolErrorCode.InvalidParams,
+    message: `The params of '${String(method)}' are not valid.`,
+  };
+  return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
+};
+
 /** Answers one request. `message`: its parsed body. */
 export type AnswerMessage = (
   exchange: Exchange,
@@ -199,6 +227,8 @@ const answerPlainly = async (server: Server, request: Request, message: unknown)
 export const createAnswering =
   (methods: Methods): AnswerMessage =>
   async (exchange, messageRequest, message) => {
+    const refused = paramsRefusal(message);
+    if (refused !== undefined) return refused;
     const request = messageRequest as Request;
     if (!isStreamed(message) && (await isLegacyRequest(request, message)))
       return await answerPlainly(createServer(methods, exchange, "legacy"), request, message);

@@ -39,6 +39,10 @@ const authOf = (caller: Caller | undefined): AppAuth | undefined => {
   return undefined;
 };
 
+/** Fastify would take a rejection with nothing for a request that may go on. */
+const faultOf = (error: unknown): Error =>
+  (error || new Error("the application of http.app threw nothing")) as Error;
+
 const isUpgrade = ({ headers }: FastifyRequest): boolean => headers.upgrade?.toLowerCase() === "websocket";
 
 export const putAroundApi = (
@@ -105,7 +109,7 @@ export const putAroundApi = (
       });
       app.addHook("onRequest", (request, reply, done) => {
         if (!concerns(request) || passing.has(request)) return done();
-        const onFault = (error: unknown): void => done(error as Error);
+        const onFault = (error: unknown): void => done(faultOf(error));
         let web: WebRequest | undefined;
         try {
           web = toWebRequest(request, callerGone(reply.raw), bytesAtMost);
@@ -134,7 +138,7 @@ export const putAroundApi = (
         if (exchange === undefined) return done(null, payload);
         exchange.onSend(payload).then(
           (sent) => done(null, sent),
-          (error: unknown) => done(error as Error),
+          (error: unknown) => done(faultOf(error)),
         );
       });
     },
@@ -215,7 +219,7 @@ class Exchange {
     } catch (error) {
       if (this.#isAsked) return this.#fromApplication.reject(error);
       this.#isAnswered = true;
-      this.proceed(error);
+      this.proceed(faultOf(error));
     }
   }
 

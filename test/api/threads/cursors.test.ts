@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pino } from "pino";
 import { createRunEnds } from "../../../src/engine/queue/ending.ts";
+import { createReadRoom } from "../../../src/http/large-answers.ts";
+import { createTimeSlicer } from "../../../src/platform/lib/time-slicer.ts";
+import { createThreadPages } from "../../../src/api/threads/search/pages.ts";
+import { createThreadSearcher } from "../../../src/api/threads/search/search.ts";
 import { threadSearchBody, type ThreadSearch } from "../../../src/api/threads/schemas.ts";
 import { createThreadService } from "../../../src/api/threads/service.ts";
-import { caller, ownersOnly } from "../../helpers/access.ts";
+import { authorize, caller, ownersOnly } from "../../helpers/access.ts";
 import { openThreadsRoom, type Answer, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
 const SORT_KEYS = ["thread_id", "created_at", "updated_at", "state_updated_at"] as const;
@@ -106,6 +110,40 @@ describe("a list read with cursors while threads are created, changed and delete
     const third = await search({ ...asked, cursor: cursorOf(second) });
     expect([first, second, third].flatMap(({ body }) => body)).toEqual([all[0], all[2], all[3]]);
     expect(cursorOf(third)).toBeUndefined();
+  });
+
+  test("works by values, while a thread changes between its match and its page", async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1)
+      ids.unshift((await room.aThread({ metadata: { group: "touched" } })).thread_id);
+    let touches = 0;
+    const searcher = createThreadSearcher(room.database);
+    const pages = createThreadPages({
+      ...{ authorize, readRoom: createReadRoom(), slicer: createTimeSlicer(1_000) },
+      searcher: {
+        ...searcher,
+        candidates: async (...search) =>
+          (await searcher.candidates(...search))?.map((candidate) => ({ ...candidate, untouched: false })),
+      },
+      async *valuesOf(_, rows) {
+        for (const { thread_id } of rows) yield [thread_id, '{"matches":true}'] as const;
+        if (touches++ > 0) return;
+        const touch = "update threadloom.threads set updated_at = now() where thread_id = $1";
+        await room.database.query(touch, [ids[2]]);
+      },
+    });
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const asked = {
+        ...{ metadata: { group: "touched" }, values: { matches: true }, select: ["thread_id"] },
+        ...{ sort_by: "updated_at", limit: 3, cursor },
+      };
+      const page = await pages.page(caller("me"), threadSearchBody.parse(asked));
+      seen.push(...(JSON.parse(page.text) as Thread[]).map(({ thread_id }) => thread_id));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(seen).toEqual(ids);
   });
 });
 

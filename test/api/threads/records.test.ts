@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createThreadRepository } from "../../../src/api/threads/repository.ts";
+import { EVERY_THREAD, everyThreadWith } from "../../helpers/access.ts";
 import { eventually } from "../../helpers/conditions.ts";
 import { openThreadsRoom, type Thread, type ThreadsRoom } from "./threads-room.ts";
 
@@ -237,6 +239,33 @@ describe("copying a thread", () => {
         copy.thread_id,
       ]);
     }
+  });
+
+  it("copies one moment of a thread whose run ends meanwhile", async () => {
+    const { thread_id: id } = await room.aThread();
+    const set = (status: string) =>
+      room.database.query("update threadloom.threads set status = $2 where thread_id = $1", [id, status]);
+    await set("interrupted");
+    const { database } = room;
+    let statements = 0;
+    const meanwhile = {
+      encryption: database.encryption,
+      async query<Row>(text: string, values?: unknown[]): Promise<Row[]> {
+        const rows = await database.query<Row>(text, values);
+        if ((statements += 1) === 1) await set("busy");
+        return rows;
+      },
+    };
+    const copy = await createThreadRepository(database).insertCopy(
+      meanwhile as unknown as typeof database,
+      EVERY_THREAD,
+      everyThreadWith({ metadata: {} }),
+      id,
+    );
+    expect(copy).toMatchObject({ was_busy: false });
+    expect((await room.request<Thread>("GET", `/threads/${copy?.thread_id}`)).body.status).toBe(
+      "interrupted",
+    );
   });
 
   it("creates an independent thread", async () => {

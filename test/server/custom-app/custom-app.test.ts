@@ -313,6 +313,7 @@ describe("an application without Hono", () => {
       expect(await get("/files/none")).toEqual([404, "no such file"]);
       expect((await get("/info"))[0]).toBe(200);
       expect((await get("/nothing"))[0]).toBe(500);
+      expect((await get("/assistants/search", { method: "POST", body: "{}" }))[0]).toBe(500);
       // It may not ask the API for another path.
       expect((await get("/moved"))[0]).toBe(500);
       const [status, body] = await get("/threads", { method: "POST", body: '{"metadata": {"a": 1}}' });

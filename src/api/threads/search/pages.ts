@@ -155,7 +155,12 @@ export const createThreadPages = (options: ValueFinderOptions & { authorize: Aut
         places = all.slice(offset, offset + limit);
         const named = { ...order, ids: places.map(({ thread_id }) => thread_id), limit, offset: 0 };
         const { rows } = await searcher.page(visibility, named, signal);
-        found = { rows, total: all.length, isLast: offset + rows.length >= all.length };
+        // The places of the search: a thread that changed since then has another.
+        const at = new Map(places.map(({ thread_id }, index) => [thread_id, index]));
+        const ordered = rows
+          .map((row) => ({ ...row, place: places[at.get(row.thread_id)!]!.place }))
+          .sort((a, b) => at.get(a.thread_id)! - at.get(b.thread_id)!);
+        found = { rows: ordered, total: all.length, isLast: offset + rows.length >= all.length };
       } else found = await searcher.page(visibility, { ...wanted, limit, offset }, signal);
       const { rows, total, isLast } = found;
       const records = await recordsOf(caller, visibility, rows, search, signal);

@@ -6,6 +6,7 @@ export default {
     if (pathname === "/files/none") return new Response("no such file", { status: 404 });
     if (pathname === "/threads" && request.method === "POST") await request.text();
     if (pathname === "/nothing") return undefined as never;
+    if (pathname === "/assistants/search") await Promise.reject(undefined);
     if (pathname === "/moved") return await api(new Request(new URL("/info", request.url)));
     return new Response(null, { status: 404 });
   },
