@@ -83,7 +83,7 @@ const FIND = statement(
 );
 const REMOVE = statement(
   ONE,
-  (sql) => `delete from threadloom.assistants where assistant_id = ${sql.assistantId} and ${sql.visible}
+  (sql) => `delete from threadloom.assistants where ${sql.visible} and assistant_id = ${sql.assistantId}
   returning assistant_id`,
 );
 

@@ -73,7 +73,7 @@ export const createStatusRepository = (database: Database) => ({
 
   /** `answerMs`: see Database.query. */
   async countUnfinishedRuns(options?: { answerMs: number }): Promise<Omit<Counts<"queue">, "num_unhosted">> {
-    return (await database.query<Counts<"queue">>(COUNT_UNFINISHED, [], options))[0]!;
+    return (await database.query<Omit<Counts<"queue">, "num_unhosted">>(COUNT_UNFINISHED, [], options))[0]!;
   },
 
   /** `pushes`: push notifications that are not delivered. */

@@ -10,6 +10,8 @@ export interface StoredValue {
   list?: StoredList | undefined;
 }
 
+/** A longer array is first written as one text, to see whether it is too large. */
+const CHECKED_ELEMENTS = 10_000;
 /** A longer list of references becomes a content, whose row has only the hashes. */
 const LIST_CHARACTERS_AT_MOST = 128;
 /** Stands for a list in the text of a value. A caller can't know it, so no value can hold it. */
@@ -36,6 +38,8 @@ export class ValueWriter {
       return this.storeList(this.lists.store(value, before?.list));
     // LangGraph replaces its own channels at every step, so a list does not pay off.
     if (channel.startsWith("__")) return { text: this.contents.inline(this.textOf(value)) };
+    // The texts of millions of elements would fill the heap before their sum is too large.
+    if (value.length > CHECKED_ELEMENTS) this.textOf(value);
     let characters = 1;
     const texts = Array.from(value, (element: unknown) => {
       const text = treeText(encode(element));
