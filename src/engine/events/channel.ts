@@ -54,6 +54,8 @@ export class RunChannel {
   #unlogged: RunEvent | undefined;
   #logging: Promise<void> | undefined;
   #logFailure: unknown;
+  /** Readers see only logged events, because they may resume by id. */
+  readonly #isDurable: boolean;
   #charactersSincePause = 0;
   #onWanted: (() => void) | undefined;
   #publishesProtocol = false;
@@ -71,19 +73,22 @@ export class RunChannel {
     this.#visibleSeq = options.firstSeq;
     this.#keep = options.keep;
     this.#log = options.log;
+    this.#isDurable = options.log !== undefined;
     this.#onFirstOfGraph = options.onFirstOfGraph;
   }
 
   /**
-   * Resolves when the log has all events so far; undefined if it already has, or if there is none. Rejects if the log
-   * will never have them: what depends on them must not be stored either.
+   * Resolves when the log has all events so far; undefined if it already has, or if there is none. Rejects for a
+   * resumable run if the log will never have them: what depends on them must not be stored either.
    */
   logged(): Promise<void> | undefined {
-    if (!this.hasLog) return undefined;
     const upTo = this.#nextSeq;
-    const isSettled = (): boolean => this.#visibleSeq >= upTo && this.#unlogged === undefined;
-    const refusal = (): unknown =>
-      this.#logFailure ?? (this.#closed ? new LeaseLostError(this.runId, this.attempt) : undefined);
+    const isSettled = (): boolean =>
+      !this.hasLog || this.#closed || (this.#visibleSeq >= upTo && this.#unlogged === undefined);
+    const refusal = (): unknown => {
+      if (!this.#isDurable) return undefined;
+      return this.#logFailure ?? (this.#closed ? new LeaseLostError(this.runId, this.attempt) : undefined);
+    };
     if (refusal() === undefined && isSettled()) return undefined;
     return new Promise((resolve, reject) => {
       const poll = (): void => {
@@ -98,13 +103,14 @@ export class RunChannel {
     });
   }
 
+  /** False after a failure if events are logged only for other processes. */
   get hasLog(): boolean {
-    return this.#log !== undefined;
+    return this.#log !== undefined && (this.#isDurable || this.#logFailure === undefined);
   }
 
   /** Readers must not see what can't be replayed. */
   get #isLost(): boolean {
-    return this.#logFailure !== undefined;
+    return this.#isDurable && this.#logFailure !== undefined;
   }
 
   get wanted(): boolean {
@@ -164,7 +170,8 @@ export class RunChannel {
   }
 
   /**
-   * Logs events for readers in other processes, from the oldest kept one. Readers here then wait for the log, too.
+   * Logs events for readers in other processes, from the oldest kept one. Readers here then wait for the log, too,
+   * unless it fails.
    */
   startLogging(log: LogEvents): void {
     if (this.#log !== undefined || this.#isLogEnded || this.#closed) return;
@@ -249,9 +256,10 @@ export class RunChannel {
     this.#wake();
   }
 
-  /** Makes the readers `lost`. */
+  /** Makes the readers of a resumable run `lost`. Other runs continue in memory. */
   #fail(error: unknown): void {
     this.#logFailure ??= error;
+    if (!this.#isDurable) return this.#show(this.#nextSeq);
     this.#events = [];
     this.#head = 0;
     this.#keptCharacters = 0;
@@ -352,18 +360,24 @@ export const readChannel = ({
 
 /**
  * Adds the `error` event of a failed run if the reader did not deliver one: a clean end alone would look like
- * success.
+ * success. `isEmpty`: the reader delivered nothing.
  */
-export const withFailure = (reader: RunReader, failureOf: () => Promise<RunEvent | undefined>): RunReader => {
+export const withFailure = (
+  reader: RunReader,
+  failureOf: (isEmpty: boolean) => Promise<RunEvent | "lost" | undefined>,
+): RunReader => {
+  let isEmpty = true;
   let published = false;
   let closed = false;
   return {
     async next() {
       const events = published ? "ended" : await reader.next();
       if (Array.isArray(events)) published = events.some(({ event }) => event === "error");
+      if (events !== "ended") isEmpty = false;
       if (events !== "ended" || published || closed) return events;
       published = true;
-      const failure = await failureOf();
+      const failure = await failureOf(isEmpty);
+      if (failure === "lost") return failure;
       return failure === undefined ? "ended" : [failure];
     },
     close() {

@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Caller } from "../../access/caller.ts";
 import type { Room } from "../../http/room.ts";
 import type { Faults } from "../../platform/domain/faults.ts";
+import { LeaseLostError } from "../../platform/domain/errors.ts";
 import type { Logger } from "../../platform/lib/logger.ts";
 import type { Signal, Signals } from "../../platform/database/signals.ts";
 import type { RunSelector } from "../queue/attempts.ts";
@@ -115,7 +116,7 @@ export class Hub {
     });
     const elsewhere = this.#followedElsewhere;
     if (!resumable && (logged || elsewhere.first.has(threadId) || elsewhere.protocol.has(threadId)))
-      channel.startLogging(this.#logOf(attempt));
+      this.#logElsewhere(channel);
     this.#channels.set(runId, channel);
     this.#watchers.emit(runId);
     this.#wakeFollowers(threadId, { threadId, runId, graphId, turn, attempt: attempt.attempt, resumable });
@@ -154,7 +155,7 @@ export class Hub {
 
   logFor(runId: string): void {
     const channel = this.#channels.get(runId);
-    channel?.startLogging(this.#logOf(channel));
+    if (channel !== undefined) this.#logElsewhere(channel);
   }
 
   /** Reads a run from memory if all missing events are there, else from the log until the run begins here. */
@@ -185,9 +186,9 @@ export class Hub {
       resumable,
       phaseOf,
       watch: (wake) => {
-        const notice = (): void => {
+        const notice = (isUnlogged?: boolean): void => {
           begun = this.#channels.get(runId) ?? begun;
-          wake();
+          wake(isUnlogged);
         };
         this.#watchers.on(runId, notice);
         return () => this.#watchers.off(runId, notice);
@@ -278,6 +279,7 @@ export class Hub {
 
   #receive({ kind, threadId, runId }: Signal): void {
     if (kind === "events" || kind === "ended") this.#watchers.emit(runId);
+    if (kind === "unlogged") this.#watchers.emit(runId, true);
     if (kind === "watch") this.logFor(runId);
     if (runId === this.options.processId) return;
     if (kind === "follow") this.#followedElsewhere.first.set(threadId, true);
@@ -293,6 +295,21 @@ export class Hub {
       await eventLog.append(source, events, isWanted);
       signals.send({ kind: "events", threadId, runId });
     };
+  }
+
+  /** For readers in other processes, who can't read on if the log refuses an event. */
+  #logElsewhere(channel: RunChannel): void {
+    const log = this.#logOf(channel);
+    channel.startLogging(async (...given) => {
+      try {
+        await log(...given);
+      } catch (error) {
+        const { threadId, runId } = channel;
+        if (!(error instanceof LeaseLostError))
+          this.options.signals.send({ kind: "unlogged", threadId, runId });
+        throw error;
+      }
+    });
   }
 
   #readChannel(channel: RunChannel, after: number, wire: Wire, withOpening: boolean): RunReader {

@@ -1,5 +1,4 @@
 import { errorForClients } from "../../platform/domain/error-for-clients.ts";
-import { boundedFields } from "../../platform/lib/log-fields.ts";
 import { frameOf } from "../error-place.ts";
 import type { SpanFields } from "./scope.ts";
 
@@ -39,18 +38,77 @@ const CHARACTERS_AT_MOST = 2_000;
 const cut = (text: string): string =>
   (text.length > CHARACTERS_AT_MOST ? `${text.slice(0, CHARACTERS_AT_MOST)}…` : text).toWellFormed();
 
-/** JSON has no big integers. */
-const withoutBigIntegers = (_key: string, part: unknown): unknown =>
-  typeof part === "bigint" ? String(part) : part;
+/**
+ * Writes JSON until the text is long enough. `JSON.stringify` would read a large value to its end: the `toJSON` of a
+ * `Buffer` alone makes an array of all its bytes.
+ */
+class BoundedJson {
+  text = "";
+  private readonly around: object[] = [];
+
+  private get isFull(): boolean {
+    return this.text.length > CHARACTERS_AT_MOST;
+  }
+
+  write(value: unknown): void {
+    if (typeof value === "string") this.text += JSON.stringify(value.slice(0, CHARACTERS_AT_MOST));
+    else if (typeof value !== "object" || value === null)
+      this.text += typeof value === "number" || typeof value === "bigint" ? String(value) : asJson(value);
+    else if (this.around.includes(value)) this.text += '"(circular)"';
+    else this.writeObject(value);
+  }
+
+  private writeObject(value: object): void {
+    if (!ArrayBuffer.isView(value) && "toJSON" in value && typeof value.toJSON === "function") {
+      const json: unknown = value.toJSON();
+      if (json !== value) return this.within(value, () => this.write(json));
+    }
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) {
+      const items = value as ArrayLike<unknown>;
+      this.text += "[";
+      this.within(value, () => {
+        for (let index = 0; index < items.length && !this.isFull; index += 1) {
+          if (index > 0) this.text += ",";
+          this.write(items[index]);
+        }
+      });
+      this.text += "]";
+      return;
+    }
+    this.text += "{";
+    let isFirst = true;
+    this.within(value, () => {
+      for (const name of Object.keys(value)) {
+        if (this.isFull) break;
+        const part = (value as Record<string, unknown>)[name];
+        if (part === undefined || typeof part === "function" || typeof part === "symbol") continue;
+        this.text += `${isFirst ? "" : ","}${JSON.stringify(name.slice(0, CHARACTERS_AT_MOST))}:`;
+        isFirst = false;
+        this.write(part);
+      }
+    });
+    this.text += "}";
+  }
+
+  private within(value: object, write: () => void): void {
+    this.around.push(value);
+    write();
+    this.around.pop();
+  }
+}
+
+const asJson = (value: unknown): string => JSON.stringify(value) ?? "null";
 
 /** Any value as text of at most 2,001 characters: JSON, or its beginning. */
 export const shownValue = (value: unknown): string => {
   if (typeof value === "string") return cut(value);
+  const json = new BoundedJson();
   try {
     if (typeof value !== "object" || value === null) return cut(String(value));
-    return cut(JSON.stringify(boundedFields(value), withoutBigIntegers) ?? "null");
+    json.write(value);
+    return cut(json.text);
   } catch {
     // Values of a graph may throw when read.
-    return "(can't be shown)";
+    return cut(`${json.text}(can't be shown)`);
   }
 };

@@ -19,6 +19,8 @@ export type SignalKind =
   | "events"
   /** The executor should write the run's events to the event log. */
   | "watch"
+  /** The event log refused events of a run that goes on in memory. Readers in other processes lose the stream. */
+  | "unlogged"
   /** A process reads the events of a thread and its future runs; `runId` is the id of that process. */
   | "follow"
   /** As `follow`, also over the protocol: future runs must produce protocol events. */

@@ -34,7 +34,7 @@ const reading = (options: Partial<LogReaderOptions> = {}) => {
     localAfter: [] as (number | undefined)[],
     asked: 0,
     looks: 0,
-    wakers: new Set<() => void>(),
+    wakers: new Set<(isUnlogged?: boolean) => void>(),
     /** Occupied places for large events, and readers waiting for one. */
     inside: 0,
     letIn: [] as (() => void)[],
@@ -262,6 +262,22 @@ describe("the process that executes the run", () => {
     expect([state.looks, state.asked]).toEqual([1, 0]);
   });
 });
+
+test.each(["running", "ended"] as const)(
+  "a reader is cut off if the run's events can't be logged (%s)",
+  async (phase) => {
+    const { state, stored, next, nextNow } = reading();
+    stored.push(anEvent(0));
+    expect(await nextNow()).toEqual([0]);
+    const second = next();
+    await settled();
+    expect(second.news).toBeUndefined();
+    state.phase = phase;
+    for (const wake of state.wakers) wake(true);
+    await settled();
+    expect([second.news, vi.getTimerCount()]).toEqual(["lost", 0]);
+  },
+);
 
 describe("a run that this process begins to execute", () => {
   test("is read from memory from the reader's position", async () => {

@@ -276,10 +276,14 @@ describe("work that waits for the log", () => {
     expect(channel.logged()).toBeDefined();
   });
 
-  test("does not wait without a log", () => {
+  test("does not wait without a log, or for events that only readers elsewhere miss", async () => {
     const channel = aChannel();
     emit(channel, 1);
     expect(channel.logged()).toBeUndefined();
+    channel.startLogging(() => Promise.reject(new Error("the database refuses them")));
+    await channel.logged();
+    emit(channel, 1);
+    expect([channel.logged(), channel.hasLog, channel.read(-1)?.length]).toEqual([undefined, false, 2]);
     channel.close();
     expect(channel.logged()).toBeUndefined();
   });

@@ -103,3 +103,17 @@ test.each([
     expect(lines.map((line) => (JSON.parse(line) as { text: string }).text)).toEqual(logged);
   },
 );
+
+test("a process that prints without end waits for its pipe, and a second later its output is read on", async () => {
+  const { stdio } = aChild();
+  const texts: string[] = [];
+  start({ write: (line) => void texts.push((JSON.parse(line) as { text: string }).text) });
+  stdio[1]!.write(`${"y".repeat(10_000)}\n`.repeat(300));
+  await vi.advanceTimersByTimeAsync(10);
+  expect(texts).toHaveLength(300);
+  stdio[1]!.write("later\n");
+  await vi.advanceTimersByTimeAsync(500);
+  expect(texts).toHaveLength(300);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(texts.at(-1)).toBe("later");
+});

@@ -93,6 +93,21 @@ describe("runs that are created at the same time", () => {
     expect(result.map((row) => row?.thread_id)).toEqual([ids[0], ids[1], undefined, ids[3]]);
   });
 
+  test("wait alone for a thread that another transaction is making", async () => {
+    const [taken, ...others] = await several(4, async () => newId());
+    const create = (threadId: string, isNamed: boolean) =>
+      createWithThread(database, ALL_RIGHTS, aNewRun(threadId), CLAIM, undefined, true, isNamed);
+    let waiting: Promise<unknown> | undefined;
+    await database.transaction(async (transaction) => {
+      await transaction.query("insert into threadloom.threads (thread_id) values ($1)", [taken]);
+      const created = [create(others[0]!, false)];
+      waiting = create(taken!, true);
+      created.push(...others.slice(1).map((threadId) => create(threadId, false)));
+      expect((await Promise.all(created)).map((row) => row?.thread_id)).toEqual(others);
+    });
+    expect(await waiting).toBeUndefined();
+  });
+
   test("wait alone for a locked thread", async () => {
     const threads = await several(4, opened.aThread);
     const created: string[] = [];

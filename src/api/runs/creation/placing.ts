@@ -83,7 +83,7 @@ export const createPlacing = (parts: PlacingParts) => {
             ? await createOnIdleThread(database, rights, run, reservation, roomChecked)
             : await createWithThread(database, rights, run, reservation, threadTtl, roomChecked);
         if (claimed === undefined && placement.kind === "thread" && placement.createIfMissing) {
-          claimed = await createWithThread(database, rights, run, reservation, threadTtl, roomChecked);
+          claimed = await createWithThread(database, rights, run, reservation, threadTtl, roomChecked, true);
         }
       } finally {
         if (reservation !== undefined) {

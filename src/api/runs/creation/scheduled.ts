@@ -1,9 +1,12 @@
 import type { Queryable } from "../../../platform/database/database.ts";
 import { assistantNotFound, ThreadloomError } from "../../../platform/domain/errors.ts";
-import { createBehindOthers } from "../../../engine/queue/sql/create.ts";
-import { createWithThreads, existingThreads } from "../../../engine/queue/sql/create.ts";
+import { createBehindOthers, createWithThreads } from "../../../engine/queue/sql/create.ts";
 import type { CreationRights } from "../../../engine/queue/sql/create.ts";
-import { lockFreeThreads, type LockedThread } from "../../../engine/queue/sql/lock-threads.ts";
+import {
+  existingThreads,
+  lockFreeThreads,
+  type LockedThread,
+} from "../../../engine/queue/sql/lock-threads.ts";
 import { lockUnfinishedOf } from "../../../engine/queue/sql/lock-unfinished.ts";
 import type { Replaced } from "./behind-others.ts";
 import type { PlacingParts } from "./placing.ts";

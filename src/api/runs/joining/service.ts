@@ -31,10 +31,21 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
   const { database, authorize, everyThread, repository, results, hub, eventLog, processId } = parts;
   const { waitForEnd, answer, forget } = results;
 
-  /** The event has the highest id of the run. */
-  const failureOf = async (selector: RunSelector): Promise<RunEvent | undefined> => {
+  /**
+   * The event has the highest id of the run. `readsAll`: the reader came before the run began. If the log lacks all
+   * events of a run that succeeded, such a reader is cut off.
+   */
+  const failureOf = async (
+    selector: RunSelector,
+    { after, readsAll }: { after: number | undefined; readsAll: boolean },
+    isEmpty: boolean,
+  ): Promise<RunEvent | "lost" | undefined> => {
     const row = await repository.find(everyThread, selector);
+    if (readsAll && isEmpty && row?.status === "success") return "lost";
     if (!row?.error || !isTerminal(row.status)) return undefined;
+    // The client has received the error earlier.
+    const isLogged = async (): Promise<boolean> => (await eventLog.named(selector, "error", 1)).length > 0;
+    if (after !== undefined && row.resumable && (await isLogged())) return undefined;
     return { seq: row.attempt * SEQ_PER_ATTEMPT, event: "error", data: toWireJson(row.error) };
   };
 
@@ -45,6 +56,15 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
     checkpointId: string,
   ): Promise<number> =>
     row?.resumable === true ? ((await eventLog.showing(selector, checkpointId)) ?? -1) : -1;
+
+  const withEnd = (
+    reader: RunReader,
+    selector: RunSelector,
+    given: { after: number | undefined; readsAll: boolean },
+  ): RunReader =>
+    withFailure(reader, (isEmpty) =>
+      retryPassing(() => failureOf(selector, given, isEmpty), { forMs: PATIENCE_MS }),
+    );
 
   const mayRead = async (caller: Caller, { threadId, runId }: RunSelector): Promise<Visibility<"threads">> =>
     await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });
@@ -103,9 +123,10 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       return { status: ended?.status ?? "rolled-back", ...(await answer(selector, ended, options)) };
     },
 
-    readCreated(caller: Caller, { row }: CreatedRun): RunReader {
-      const { thread_id: threadId, run_id: runId, resumable } = row;
-      return hub.read({ threadId, runId, after: -1, resumable, caller });
+    readCreated(caller: Caller, { row, execution }: CreatedRun): RunReader {
+      const selector = { threadId: row.thread_id, runId: row.run_id };
+      const reader = hub.read({ ...selector, after: -1, resumable: row.resumable, caller });
+      return execution !== undefined ? reader : withEnd(reader, selector, { after: -1, readsAll: true });
     },
 
     /**
@@ -120,11 +141,14 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
       const visibility = await mayRead(caller, selector);
       const { threadId, runId } = selector;
       let row = await repository.find(visibility, selector);
+      // Fixed here: a short run may end before the log is read, and all its events would be skipped.
+      let begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
       // Announced before the read: from then on the executing process logs the run's events.
       if (row !== undefined && !isTerminal(row.status) && row.worker_id !== processId) {
         const isAnnounced = await announceReader(database, selector, processId);
         // The run has ended, or this process has claimed it.
         if (!isAnnounced) row = await repository.find(visibility, selector);
+        if (row?.status === "running") begin = undefined;
       }
       if (row === undefined && (await repository.threadIsHidden(visibility, threadId)))
         throw runNotFound(runId);
@@ -138,17 +162,15 @@ export const createJoiningService = (parts: JoiningServiceParts) => {
           after < 0 ? (await eventLog.lastSeq(selector)) >= 0 : await eventLog.hasAllAfter(selector, after);
         if (!kept) throw eventNotKept(row.run_id, after);
       }
-      // Fixed here: a short run may end before the log is read, and all its events would be skipped.
-      const begin = row?.status === "pending" ? row.attempt * SEQ_PER_ATTEMPT - 1 : undefined;
       const reader = hub.read({
         ...selector,
         after: after ?? begin,
         resumable: row?.resumable ?? false,
         caller,
       });
-      // Such a client receives the error from the log.
-      if (after !== undefined && (held || row?.resumable)) return reader;
-      return withFailure(reader, () => retryPassing(() => failureOf(selector), { forMs: PATIENCE_MS }));
+      // Such a client receives the error from memory.
+      if (held) return reader;
+      return withEnd(reader, selector, { after, readsAll: begin !== undefined });
     },
   };
 };

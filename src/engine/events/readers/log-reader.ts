@@ -15,7 +15,8 @@ export interface LogReaderOptions {
   /** The run's events are logged without a request. */
   resumable: boolean;
   phaseOf: (run: RunSelector) => Promise<RunPhase>;
-  watch(wake: () => void): () => void;
+  /** `isUnlogged`: the log lacks events of the run. */
+  watch(wake: (isUnlogged?: boolean) => void): () => void;
   askForEvents(): void;
   onLocal(after: number | undefined): RunReader | undefined;
   /** For events that are larger than a page. */
@@ -50,7 +51,11 @@ export const readLog = (options: LogReaderOptions): RunReader => {
   const unread = (): number | undefined => (held === undefined ? after : held.seq - 1);
   const news = new News();
   let local: RunReader | undefined;
-  const unwatch = watch(news.come);
+  let isUnlogged = false;
+  const unwatch = watch((isNow = false) => {
+    isUnlogged ||= isNow;
+    news.come();
+  });
   /** The client has taken the large event that it was given. */
   let taken: (() => void) | undefined;
 
@@ -112,6 +117,8 @@ export const readLog = (options: LogReaderOptions): RunReader => {
         // The run may have begun and ended here during the query; then its events are only in memory.
         local ??= onLocal(unread());
         if (local !== undefined) continue;
+        // A clean end would hide the missing events.
+        if (isUnlogged) return "lost";
         if (found.phase === "ended") {
           const failure = held;
           held = undefined;

@@ -45,10 +45,14 @@ const UNRESPONSIVE_AFTER = 2;
 const CLOSE_MS = 4_000;
 const LOG_DESCRIPTOR = 4;
 const LINE_CHARACTERS_AT_MOST = 16_000;
+/** A graph that prints without end waits for its pipe, instead of filling the main process's log. */
+const BYTES_PER_SECOND = 2 * 1024 * 1024;
 
 const readLines = (stream: Readable | undefined, onLine: (line: string) => void): void => {
   let line = "";
   let isCut = false;
+  let read = 0;
+  let since = performance.now();
   const take = (text: string): void => {
     line += text.slice(0, Math.max(0, LINE_CHARACTERS_AT_MOST - line.length));
     isCut ||= line.length >= LINE_CHARACTERS_AT_MOST;
@@ -65,6 +69,15 @@ const readLines = (stream: Readable | undefined, onLine: (line: string) => void)
     for (const other of others) {
       end();
       take(other);
+    }
+    read += chunk.length;
+    const passedMs = performance.now() - since;
+    if (passedMs > 1_000) {
+      read = chunk.length;
+      since = performance.now();
+    } else if (read > BYTES_PER_SECOND) {
+      stream.pause();
+      setTimeout(() => stream.resume(), 1_000 - passedMs).unref();
     }
   });
   stream?.on("end", end);

@@ -8,7 +8,6 @@ import {
   fragment,
   listStatement,
   NO_CONDITION,
-  statement,
   type List,
   type ListStatement,
 } from "../../../platform/database/statement.ts";
@@ -205,12 +204,15 @@ const created = async <Source extends Creation>(
 ): Promise<ClaimedRunRow[]> => openRuns(queryable, await query<ClaimedRunRow>(queryable, all));
 
 /** Callers with limited rights have conditions of their own, so they are alone. */
-const grouped = <Source extends Creation>(
+const grouped = <Source extends Creation & { isNamed?: boolean }>(
   creating: ListStatement<Source>,
 ): GroupedStatement<Source, ClaimedRunRow> => ({
   threadOf: ({ run }) => run.threadId,
-  isSeparate: ({ rights, run }) =>
-    !rights.threads.hidesNothing || !rights.assistants.hidesNothing || run.kwargs.length > LARGE_CHARACTERS,
+  isSeparate: ({ rights, run, isNamed }) =>
+    isNamed === true ||
+    !rights.threads.hidesNothing ||
+    !rights.assistants.hidesNothing ||
+    run.kwargs.length > LARGE_CHARACTERS,
   query: (queryable, all) => created(queryable, creating, all),
 });
 
@@ -268,6 +270,8 @@ export const createOnIdleThread = (
 interface OnNewThread extends Creation {
   /** Undefined: the thread never expires. */
   ttl: ThreadTtl | undefined;
+  /** The client chose the thread's id. Sent alone, because `on conflict` waits for another creation of the thread. */
+  isNamed?: boolean;
 }
 
 const NEW_THREAD_PARAMETERS = {
@@ -310,7 +314,9 @@ export const createWithThread = (
   claim: ImmediateClaim | undefined,
   ttl: ThreadTtl | undefined,
   mayWait = true,
-): Promise<ClaimedRunRow | undefined> => database.grouped(WITH_THREAD, { rights, run, claim, mayWait, ttl });
+  isNamed = false,
+): Promise<ClaimedRunRow | undefined> =>
+  database.grouped(WITH_THREAD, { rights, run, claim, mayWait, ttl, isNamed });
 
 interface NewRuns {
   rights: CreationRights;
@@ -329,21 +335,6 @@ export const createWithThreads = async (
         transaction,
         runs.map((run) => ({ rights, run, ttl })),
       );
-
-const EXISTING = statement(
-  { threadIds: "uuid[]" },
-  (sql) => `select thread_id from threadloom.threads where thread_id = any(${sql.threadIds})`,
-);
-
-/** Those of the threads that exist. Index: threads_pkey. */
-export const existingThreads = async (
-  transaction: Queryable,
-  threadIds: readonly string[],
-): Promise<ReadonlySet<string>> => {
-  if (threadIds.length === 0) return new Set();
-  const rows = await EXISTING.query<{ thread_id: string }>(transaction, { threadIds });
-  return new Set(rows.map((row) => row.thread_id));
-};
 
 interface BehindOthers extends OfRun {
   /** Pending runs that were ended in favour of this one. Default: 0. */

@@ -69,3 +69,18 @@ export const lockFreeThreads = async (
   );
   return new Map(rows.map((row) => [row.thread_id, { isIdle: row.is_idle, pending: row.pending }]));
 };
+
+const EXISTING = statement(
+  { threadIds: "uuid[]" },
+  (sql) => `select thread_id from threadloom.threads where thread_id = any(${sql.threadIds})`,
+);
+
+/** Those of the threads that exist, locked or not. Index: threads_pkey. */
+export const existingThreads = async (
+  transaction: Queryable,
+  threadIds: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (threadIds.length === 0) return new Set();
+  const rows = await EXISTING.query<{ thread_id: string }>(transaction, { threadIds });
+  return new Set(rows.map((row) => row.thread_id));
+};

@@ -11,13 +11,13 @@ const GRAPHS = fileURLToPath(new URL("./hostile.json", import.meta.url));
 /** What the trace shows of the values of `hostileTools`. */
 const RESULTS = [
   "\u0000\ufffd",
-  '{"name":"me\\u0000\\ud800","self":{"name":',
+  '{"name":"me\\u0000\\ud800","self":"(circular',
   "(can't be shown)",
-  '"(100000 bytes)"',
-  '"(50000000 bytes)"',
+  "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+  "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
   '{"key0":0,"key1":1,"key2":2,"key3":3,"key',
   "😀".repeat(20),
-  '{"big":"1","map":{},"date":"1970-01-01T00:',
+  '{"big":1,"map":{},"date":"1970-01-01T00:0',
   "1",
 ];
 
