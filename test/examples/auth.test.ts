@@ -174,6 +174,8 @@ describe("jwt.ts", () => {
   test("a start without an audience, or with a short secret, is refused", async () => {
     vi.stubEnv("JWT_SECRET", SECRET);
     await expect(start("jwt")).rejects.toThrow(/JWT_AUDIENCE/);
+    // Another process would load the file again.
+    vi.resetModules();
     vi.stubEnv("JWT_AUDIENCE", AUDIENCE);
     vi.stubEnv("JWT_SECRET", "short");
     await expect(start("jwt")).rejects.toThrow(/32 bytes/);

@@ -139,5 +139,3 @@ export const createCancellationService = (
     },
   };
 };
-
-export type CancellationService = ReturnType<typeof createCancellationService>;

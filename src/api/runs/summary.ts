@@ -132,5 +132,3 @@ export const createSummaryService = (authorize: Authorize, database: Database) =
     };
   },
 });
-
-export type SummaryService = ReturnType<typeof createSummaryService>;

@@ -6,8 +6,6 @@ export const SEQ_PER_ATTEMPT = 100_000_000;
 
 export const attemptOf = (seq: number): number => Math.floor(seq / SEQ_PER_ATTEMPT) + 1;
 
-export const firstSeqOf = (attempt: number): number => (attempt - 1) * SEQ_PER_ATTEMPT;
-
 /**
  * More than SEQ_PER_ATTEMPT, because the sweep publishes the end of a lost run under the ids of the next
  * attempt. 2^26 turns fit into a safe integer (2^53).

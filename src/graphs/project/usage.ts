@@ -13,7 +13,7 @@ export interface ModelUsage {
 }
 
 /** Money per million tokens, in the project's currency. */
-interface Price {
+export interface Price {
   input: number;
   output: number;
   /** Of input tokens from the provider's cache. */

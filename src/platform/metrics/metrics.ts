@@ -20,7 +20,7 @@ export interface ModelCall {
   failed: boolean;
 }
 
-interface ToolCall {
+export interface ToolCall {
   tool: string;
   seconds: number;
   failed: boolean;

@@ -146,7 +146,7 @@ export class Contents {
       if (content === undefined) missing.add(hash);
       else content.references.forEach(visit);
     };
-    for (const text of texts) referencesIn(text).forEach(visit);
+    for (const text of texts) if (hasReferences(text)) referencesIn(text).forEach(visit);
     return [...missing];
   }
 
@@ -159,9 +159,9 @@ export class Contents {
 
   /** The value's tree. It is shared, so nobody may change it. */
   tree(text: string): unknown {
+    if (!hasReferences(text)) return JSON.parse(text);
     const content = this.aloneIn(text);
     if (content !== undefined) return (content.tree ??= this.tree(content.text));
-    if (!hasReferences(text)) return JSON.parse(text);
     return this.withParts(JSON.parse(withoutReferences(text, (hash) => `"${PART}${hash}"`)));
   }
 
@@ -186,6 +186,7 @@ export class Contents {
 
   /** The leaves of a stored list (lists.ts). Undefined if the text is another value. */
   leavesOf(text: string): Content[] | undefined {
+    if (!hasReferences(text)) return undefined;
     const content = this.aloneIn(text);
     if (content !== undefined) return this.leavesOf(content.text);
     if (!text.startsWith("[") || !isReferences(text.slice(1, -1))) return undefined;

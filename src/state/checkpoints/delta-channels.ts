@@ -17,7 +17,7 @@ export const deltaChannelsIn = (
   checkpoint: Checkpoint,
   metadata: CheckpointMetadata,
 ): readonly string[] => {
-  const before = parent?.deltaChannels ?? NONE;
+  const before = parent?.deltaChannels ?? [];
   let all: Set<string> | undefined;
   const add = (channel: string): void => {
     if (!before.includes(channel)) (all ??= new Set(before)).add(channel);
@@ -32,8 +32,6 @@ export const deltaChannelsIn = (
   }
   return all === undefined ? before : [...all].sort();
 };
-
-const NONE: readonly string[] = [];
 
 type Histories = Record<string, DeltaChannelHistory>;
 

@@ -33,8 +33,7 @@ export const mergeHeadMetadata = async (
   threadId: string,
   metadata: JsonObject,
 ): Promise<string | undefined> => {
-  const rows = await LOCK_HEAD.query<{ checkpoint_id: string; metadata: string }>(queryable, { threadId });
-  const [head] = rows;
+  const [head] = await LOCK_HEAD.query<{ checkpoint_id: string; metadata: string }>(queryable, { threadId });
   if (head === undefined) return undefined;
   const reserved = Object.keys(metadata).find(isReservedMetadata);
   if (reserved !== undefined) throw invalid(`'metadata': the key '${reserved}' is reserved.`);

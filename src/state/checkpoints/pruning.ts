@@ -128,14 +128,11 @@ const neededBy = async (
   let rows: ClosedRow[] = first === undefined ? [] : [first];
   while (rows.length > 0) {
     for (const row of rows) {
-      const {
-        channels,
-        row: { writes },
-      } = reader.texts(row);
+      const { channels, row: opened } = reader.texts(row);
       const values = deltaChannels.filter((channel) => channels.has(channel));
       walked.push({ checkpointId: row.checkpoint_id, isFirst: row.parent_id === null, values });
       // The writes at the head are for the next checkpoint.
-      const isWritten = walked.length > 1 && writes.some(({ channel }) => open.has(channel));
+      const isWritten = walked.length > 1 && opened.writes.some(({ channel }) => open.has(channel));
       if (isWritten || values.some((channel) => open.has(channel))) needed = walked.length;
       for (const channel of values) open.delete(channel);
       if (open.size === 0) break;

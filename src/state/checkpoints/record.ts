@@ -89,16 +89,13 @@ export const parseWrites = (versions: readonly string[]): TaskWrite[] => {
     .flatMap(([, task]) => [...task.values()].sort((one, other) => one.index - other.index));
 };
 
-/** Each version is encrypted by itself, so that the database can append one. */
-const eachVersion = (text: string, change: (version: string) => string): string =>
-  text.split(RECORD).map(change).join(RECORD);
-
 type TableOfWrites = "checkpoints" | "checkpoint_writes";
 type KeyOfWrites = CheckpointKey & { task_id: string };
 
 /** The key for the writes that came in the statement of their checkpoint. */
 export const keyOfWrites = (checkpoint: CheckpointKey): KeyOfWrites => ({ ...checkpoint, task_id: "" });
 
+/** Each version is encrypted by itself, so that the database can append one. */
 export const openWrites = (
   encryption: Encryption,
   table: TableOfWrites,
@@ -111,4 +108,8 @@ export const reencryptWrites = (
   table: TableOfWrites,
   text: string,
   key: KeyOfWrites,
-): string => eachVersion(text, (version) => encryption.reencrypted(table, "writes", version, key));
+): string =>
+  text
+    .split(RECORD)
+    .map((version) => encryption.reencrypted(table, "writes", version, key))
+    .join(RECORD);

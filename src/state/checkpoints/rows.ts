@@ -322,10 +322,8 @@ export const findLatestOfRun = async (
   queryable: Queryable,
   threadId: string,
   runId: string,
-): Promise<string | undefined> => {
-  const rows = await LATEST_OF_RUN.query<{ checkpoint_id: string }>(queryable, { threadId, runId });
-  return rows[0]?.checkpoint_id;
-};
+): Promise<string | undefined> =>
+  (await LATEST_OF_RUN.query<{ checkpoint_id: string }>(queryable, { threadId, runId }))[0]?.checkpoint_id;
 
 /** Reads one row if the run wrote the newest checkpoint, else as LATEST_OF_RUN. Index: checkpoints_by_seq. */
 const PLACE_OF_RUN = statement(
@@ -342,10 +340,8 @@ export const findPlaceOfRun = async (
   queryable: Queryable,
   threadId: string,
   runId: string,
-): Promise<PlaceOfRun> => {
-  const rows = await PLACE_OF_RUN.query<{ place: PlaceOfRun }>(queryable, { threadId, runId });
-  return rows[0]?.place ?? "none";
-};
+): Promise<PlaceOfRun> =>
+  (await PLACE_OF_RUN.query<{ place: PlaceOfRun }>(queryable, { threadId, runId }))[0]?.place ?? "none";
 
 /** Undefined if no checkpoint can match: ids that are no UUIDs, names that PostgreSQL can't hold. */
 export const rowFilterOf = (

@@ -85,17 +85,11 @@ export const createCheckpointStorage = (options: CheckpointStorageOptions): Chec
     mergeHeadMetadata: (threadId, metadata) =>
       database.transaction((transaction) => mergeHeadMetadata(transaction, threadKey(threadId), metadata)),
     storage: (threadId) => measureThread(database, threadKey(threadId), threadId, reader),
-    async countWrites(threadId) {
-      const counts = [];
-      for (const row of await readThread(database, threadKey(threadId))) {
-        const { writes } = reader.texts(row).row;
-        counts.push({
-          checkpointNs: row.checkpoint_ns,
-          checkpointId: row.checkpoint_id,
-          writes: writes.length,
-        });
-      }
-      return counts;
-    },
+    countWrites: async (threadId) =>
+      (await readThread(database, threadKey(threadId))).map((row) => ({
+        checkpointNs: row.checkpoint_ns,
+        checkpointId: row.checkpoint_id,
+        writes: reader.texts(row).row.writes.length,
+      })),
   };
 };

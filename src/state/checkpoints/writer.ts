@@ -69,11 +69,8 @@ export class ThreadWriter {
 
   learn(checkpointNs: string, checkpointId: string, checkpoint: KnownCheckpoint): void {
     this.known.set(key(checkpointNs, checkpointId), checkpoint);
-    if (this.known.size <= CHECKPOINTS_KNOWN_AT_MOST) return;
-    for (const oldest of this.known.keys()) {
-      this.known.delete(oldest);
-      break;
-    }
+    const [oldest] = this.known.keys();
+    if (this.known.size > CHECKPOINTS_KNOWN_AT_MOST) this.known.delete(oldest!);
   }
 }
 

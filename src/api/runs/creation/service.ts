@@ -12,7 +12,7 @@ export interface CreationManner {
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-interface OnThreadManner extends CreationManner {
+export interface OnThreadManner extends CreationManner {
   eventStreaming?: boolean;
   turnsSeen?: number | undefined;
 }

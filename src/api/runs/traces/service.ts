@@ -104,5 +104,3 @@ export const createTraceService = ({ authorize, database, repository, traces }: 
     },
   };
 };
-
-export type TraceService = ReturnType<typeof createTraceService>;

@@ -184,5 +184,3 @@ export const createThreadPages = (options: ValueFinderOptions & { authorize: Aut
     },
   };
 };
-
-export type ThreadPages = ReturnType<typeof createThreadPages>;

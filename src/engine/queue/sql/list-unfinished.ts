@@ -30,9 +30,6 @@ export const listNamed = async (
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 
-/** The statement sorts the runs of all these threads, by default up to 100 pending runs each. */
-const THREADS_AT_ONCE = 100;
-
 /**
  * The limit is a literal, because the planner can't estimate a parameter. Hidden runs count too, so no
  * statement reads more than a page. Indexes: runs_pending_of_thread, runs_one_begun_per_thread.
@@ -89,10 +86,5 @@ export async function* unfinishedPages(
 ): AsyncGenerator<RunSelector[]> {
   if (threadIds?.length === 0) return;
   const [clock] = await database.query<{ now: string }>("select clock_timestamp()::text as now");
-  if (threadIds === undefined) yield* pagesOf(database, visibility, status, undefined, limit, clock?.now);
-  else
-    for (let start = 0; start < threadIds.length; start += THREADS_AT_ONCE) {
-      const some = threadIds.slice(start, start + THREADS_AT_ONCE);
-      yield* pagesOf(database, visibility, status, some, limit, clock?.now);
-    }
+  yield* pagesOf(database, visibility, status, threadIds, limit, clock?.now);
 }
