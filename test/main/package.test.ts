@@ -109,6 +109,7 @@ test("a graph in JavaScript imports a package of its workspace in TypeScript", a
     { type: "module", workspaces: ["packages/*"] },
     {
       "langgraph.json": { graphs: { agent: "./agent.js:graph" } },
+      "tsconfig.json": {},
       "agent.js": `
         import { Annotation, START, StateGraph } from "@langchain/langgraph";
         import { greetingOf, Tone } from "tools";

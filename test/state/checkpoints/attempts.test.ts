@@ -514,9 +514,9 @@ describe("a conversation", () => {
     }
     const growth = (figures: number[]) => [0, 2, 4, 6].map((index) => figures[index + 1]! - figures[index]!);
     const rows = growth(rowsOfTurns);
-    // Now and then a node of a list's tree is full.
-    expect(Math.max(...rows.slice(1)) / Math.min(...rows.slice(1))).toBeLessThan(1.15);
+    // Ids are random, and now and then a node of a list's tree is full. Growth with the length would be a factor of 2.
+    expect(Math.max(...rows.slice(1)) / Math.min(...rows.slice(1))).toBeLessThan(1.4);
     const [, ...bytes] = growth(bytesOfTurns);
-    expect(Math.max(...bytes) / Math.min(...bytes)).toBeLessThan(1.15);
+    expect(Math.max(...bytes) / Math.min(...bytes)).toBeLessThan(1.4);
   });
 });
