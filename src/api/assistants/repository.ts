@@ -79,7 +79,7 @@ const ONE = { assistantId: "uuid", visible: "fragment" } as const;
 const FIND = statement(
   ONE,
   (sql) =>
-    `select ${columns()} from threadloom.assistants where assistant_id = ${sql.assistantId} and ${sql.visible}`,
+    `select ${columns()} from threadloom.assistants a where a.assistant_id = ${sql.assistantId} and ${sql.visible}`,
 );
 const REMOVE = statement(
   ONE,
