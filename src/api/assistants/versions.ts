@@ -23,7 +23,7 @@ interface NewVersion {
   graphId: string | undefined;
 }
 
-/** What an assistant takes from the version `s` that becomes active. */
+/** SQL: copies the columns of the version `s` to its assistant. */
 const TAKEN = ["version", "graph_id", "name", "description", "config", "context", "metadata"]
   .map((column) => `${column} = s.${column}`)
   .join(", ");

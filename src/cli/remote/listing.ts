@@ -1,4 +1,4 @@
-/** What `runs` and `threads` have in common. */
+/** Options, tables and bulk actions of the commands `runs` and `threads`. */
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { StartError } from "../../platform/domain/errors.ts";
 import { uuid } from "../../platform/domain/json-schemas.ts";

@@ -56,7 +56,7 @@ const createWithoutSubgraphs = (show: (chunk: StreamChunk) => void) => {
     for (const message of messages)
       if (message.id !== undefined && hidden.delete(message.id)) show([[], "messages", [message, metadata]]);
   };
-  /** What LangGraph would have sent before this chunk: a node's update, its task's result, or the values of its step. */
+  /** Shows the messages that a node has returned before the payload with its result. */
   const takeBefore = (mode: string, payload: unknown): void => {
     if (returned.size === 0 || !isObject(payload)) return;
     if (mode === "values") return returned.forEach(take);

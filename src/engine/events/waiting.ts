@@ -3,7 +3,7 @@ import { retryPassing } from "../../platform/database/passing-faults.ts";
 /** Longer than a failover. Afterwards the connection is dropped, and a resuming client gets 503. */
 const PATIENCE_SECONDS = 60;
 
-/** What a reader waits for. News that comes before the reader waits counts. */
+/** Wakes a reader when there is something new, also if it came before the reader began to wait. */
 export class News {
   #hasCome = false;
   #wake: (() => void) | undefined;

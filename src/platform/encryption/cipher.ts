@@ -80,7 +80,7 @@ export type Places = readonly [string, ...string[]];
 
 export const isEncrypted = (text: string): boolean => text.startsWith(ENCRYPTED_PREFIX);
 
-/** What a cipher did. The texts alone do not say it: callers store texts that only look encrypted. */
+/** Counts the calls of a cipher. Texts can't be counted: a caller may store a text that only looks encrypted. */
 export interface CipherUse {
   encrypted: number;
   /** The key of each decrypted text. */

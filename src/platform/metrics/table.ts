@@ -10,7 +10,7 @@ export interface MetricRow {
   kind: "counter" | "gauge" | "histogram";
   help: string;
   labels: readonly string[];
-  /** Of a histogram. */
+  /** The upper bounds of a histogram's buckets. */
   buckets?: readonly number[];
 }
 

@@ -61,7 +61,7 @@ export const createOutcomes = (
   of: async (caller: Caller, selector: RunSelector, options: OutcomeOptions): Promise<Outcome> =>
     outcomeOf(await joining.join(caller, selector, options), options),
 
-  /** What a run that goes on would return now. */
+  /** The output of a run in progress, from its newest state. */
   async soFar(caller: Caller, selector: RunSelector, signal: AbortSignal): Promise<JsonObject> {
     const { threadId, runId } = selector;
     const visibility = await authorize(caller, "threads", "read", { thread_id: threadId, run_id: runId });

@@ -136,7 +136,7 @@ export class Contents {
     this.held.set(hash, this.cache.add(hash, text));
   }
 
-  /** What the texts refer to, also through other contents, and what is not here yet. `seen`: hashes to leave out. */
+  /** The hashes of contents that the texts need, also through other contents, and that are not here. Omits `seen`. */
   missing(texts: Iterable<string>, seen = new Set<string>()): string[] {
     const missing = new Set<string>();
     const visit = (hash: string): void => {

@@ -66,21 +66,21 @@ export class ThreadLists {
   /** `before`: the last stored version. `texts`: of the elements, if they are known. */
   store(array: readonly unknown[], before?: StoredList, texts?: readonly string[]): StoredList {
     const comparedFrom = Math.min(array.length, before?.elements.length ?? Infinity) - COMPARED_ELEMENTS;
-    const isAt = (leaf: Leaf | undefined, index: number, comparedFrom: number): boolean => {
+    const isAt = (leaf: Leaf | undefined, index: number, from = comparedFrom): boolean => {
       if (leaf === undefined || index + leaf.elements.length > array.length) return false;
       for (const [offset, element] of leaf.elements.entries()) {
         const place = index + offset;
         if (!Object.is(array[place], element)) return false;
-        if (place >= comparedFrom && !equalsTree(element, leaf.trees[offset])) return false;
+        if (place >= from && !equalsTree(element, leaf.trees[offset])) return false;
       }
       return true;
     };
     const leaves: Leaf[] = [];
-    let unstored = this.samePrefix(array, before, comparedFrom, leaves);
-    let next = leaves.length;
-    for (let index = unstored; index < array.length;) {
+    let next = 0;
+    let unstored = 0;
+    for (let index = 0; index < array.length;) {
       let leaf = before?.leaves[next];
-      if (isAt(leaf, index, comparedFrom)) next += 1;
+      if (isAt(leaf, index)) next += 1;
       else {
         leaf = this.leafFrom(array[index]);
         const place = leaf === undefined ? -1 : (before?.leaves.indexOf(leaf) ?? -1);
@@ -104,26 +104,6 @@ export class ThreadLists {
       .map(({ reference }) => reference)
       .join(",")}]`;
     return { elements: array.slice(), leaves, text };
-  }
-
-  /** Adds the first leaves whose elements are the same objects. Returns the number of elements: a tight loop, O(n). */
-  private samePrefix(
-    array: readonly unknown[],
-    before: StoredList | undefined,
-    comparedFrom: number,
-    leaves: Leaf[],
-  ): number {
-    if (before === undefined) return 0;
-    const { elements } = before;
-    let same = 0;
-    while (same < comparedFrom && Object.is(array[same], elements[same])) same += 1;
-    let end = 0;
-    for (const leaf of before.leaves) {
-      if (end + leaf.elements.length > same) break;
-      leaves.push(leaf);
-      end += leaf.elements.length;
-    }
-    return end;
   }
 
   private leafFrom(first: unknown): Leaf | undefined {
